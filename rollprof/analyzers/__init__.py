@@ -1,0 +1,1 @@
+"""Pure functions: tables -> frozen results. No input or output, no plotting, no printing."""

@@ -1,0 +1,1 @@
+"""The same conversion function over (file, byte range), in worker processes."""

@@ -1,0 +1,1 @@
+"""figures -> text. No arithmetic beyond formatting."""

@@ -1,0 +1,1 @@
+"""bytes -> records. Knows files and formats, and no framework."""
