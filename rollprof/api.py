@@ -1,0 +1,163 @@
+"""The few functions behind the public API and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from rollprof.errors import DatasetProblem, InputProblem, RollprofError
+from rollprof.schema.store import Dataset, is_dataset, load
+
+if TYPE_CHECKING:
+    from rollprof.analyzers.results import Analysis
+    from rollprof.analyzers.tables import Settings
+    from rollprof.assemble.build import Plan
+
+DEFAULT_DATASET = ".rollprof"
+
+
+class Progress(Protocol):
+    """Where long work reports how far it is. Bytes of input."""
+
+    def start(self, total: int, what: str) -> None: ...
+
+    def advance(self, done: int) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class OpenOptions:
+    """How to open a run.
+
+    `framework`: `--from`; `config`: facts the log lacks (keys of adapters.base.CONFIG_OVERRIDES);
+    `columns`: COLUMN -> KEY; `output`: dataset directory (default `.rollprof`); `reuse`: take a dataset
+    that is fresh (same sources by size and hash, same options) instead of converting again.
+    """
+
+    framework: str | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    tokenizer: str | None = None
+    keep_text: bool = False
+    run: str | None = None
+    tz: str | None = None
+    output: str | None = None
+    force: bool = False
+    reuse: bool = True
+    workers: int | None = None
+
+
+def default_dataset() -> str:
+    """The dataset that `analyze` writes and the other commands read when they are given no run."""
+    return DEFAULT_DATASET
+
+
+def open_run(
+    paths: Sequence[str], *, options: OpenOptions | None = None, progress: Progress | None = None
+) -> Dataset:
+    """A run as a dataset: an existing one opened, a fresh one reused, a log converted.
+
+    Without `paths`, the dataset that the last `analyze` wrote. Raises RollprofError kinds with one line
+    that says what is wrong.
+    """
+    options = options or OpenOptions()
+    if not paths:
+        if not is_dataset(DEFAULT_DATASET):
+            raise InputProblem(
+                f"no run given, and no dataset in {DEFAULT_DATASET}", hint="rollprof analyze RUN"
+            )
+        return load(DEFAULT_DATASET)
+    if any(is_dataset(p) for p in paths):
+        if len(paths) > 1:
+            raise InputProblem("a dataset stands alone: give one dataset, or logs")
+        return load(paths[0])
+    return convert(paths, options=options, progress=progress)
+
+
+def convert(
+    paths: Sequence[str], *, options: OpenOptions | None = None, progress: Progress | None = None
+) -> Dataset:
+    """Convert logs to a dataset at `options.output`, unless a fresh one is there and may be reused."""
+    from rollprof.assemble.build import BuildOptions, build, prepare
+
+    options = options or OpenOptions()
+    plan = prepare(
+        paths,
+        BuildOptions(
+            framework=options.framework,
+            config=options.config,
+            columns=options.columns,
+            tokenizer=options.tokenizer,
+            keep_text=options.keep_text,
+            run=options.run,
+            tz=options.tz,
+        ),
+    )
+    target = options.output or DEFAULT_DATASET
+    if options.reuse:
+        fresh = _fresh(target, plan)
+        if fresh is not None:
+            return fresh
+    if progress is not None:
+        progress.start(plan.bytes, "reading rollouts")
+    try:
+        return build(
+            plan,
+            target,
+            force=options.force,
+            advance=progress.advance if progress is not None else None,
+            workers=options.workers,
+        )
+    finally:
+        if progress is not None:
+            progress.finish()
+
+
+def _fresh(target: str, plan: Plan) -> Dataset | None:
+    if not is_dataset(target):
+        return None
+    try:
+        known = load(target)
+    except DatasetProblem:
+        return None
+    same_sources = known.meta.get("sources") == plan.sources()
+    same_options = known.meta.get("options") == plan.options.as_meta()
+    return known if same_sources and same_options and known.meta.get("run") == plan.run.name else None
+
+
+def analyze(dataset: Dataset | str | Path, settings: Settings | None = None) -> Analysis:
+    """Every figure of definitions that this run allows, each with its basis."""
+    from rollprof.analyzers.analyze import analyze as run_analyzers
+    from rollprof.analyzers.tables import Settings, Tables
+
+    if not isinstance(dataset, Dataset):
+        dataset = open_run([str(dataset)])
+    tables = Tables(
+        rollouts=dataset.rollouts,
+        steps=dataset.steps,
+        metrics=dataset.metrics,
+        engines=dataset.engines,
+        gpus=dataset.gpus,
+        segments=dataset.segments,
+        meta=_with_ledger(dataset),
+    )
+    return run_analyzers(tables, settings or Settings())
+
+
+def _with_ledger(dataset: Dataset) -> dict[str, Any]:
+    return {**dataset.meta, "ledger": dataset.ledger.as_dict()}
+
+
+__all__ = [
+    "Dataset",
+    "OpenOptions",
+    "Progress",
+    "RollprofError",
+    "analyze",
+    "convert",
+    "default_dataset",
+    "open_run",
+]

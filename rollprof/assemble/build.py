@@ -1,0 +1,288 @@
+"""From what the user pointed at to a dataset on disk."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from rollprof.adapters import registry
+from rollprof.adapters.base import Interpretation, MetricPart, RolloutSummary
+from rollprof.assemble import merge
+from rollprof.assemble.facts import as_meta, parse_overrides, with_overrides
+from rollprof.assemble.inputs import Input, Recognised, recognise
+from rollprof.assemble.runs import Candidate, candidates, choose
+from rollprof.assemble.series import Series, StepKey, group_series, peek, summary_of
+from rollprof.assemble.steps import ROLLOUT_COLUMNS, count_rollouts, step_rows
+from rollprof.assemble.tokens import TokenScale
+from rollprof.errors import InputProblem
+from rollprof.parallel.pool import run_chunks
+from rollprof.parallel.tasks import ConvertOptions, StepTotals, plan
+from rollprof.schema.ledger import Ledger
+from rollprof.schema.store import Dataset, DatasetWriter
+from rollprof.schema.tables import ENGINES, GPUS, METRICS, SEGMENTS, STEPS
+
+FACT_CLASHES = 0.02
+RELATIVE_CLOCK = 1e8
+"""Times below this (March 1973) are seconds since some start, not since the epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class BuildOptions:
+    """What the user said about the input. `config` is `--config`, `columns` is `--map`."""
+
+    framework: str | None = None
+    config: Mapping[str, str] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    tokenizer: str | None = None
+    keep_text: bool = False
+    run: str | None = None
+    tz: str | None = None
+
+    def as_meta(self) -> dict[str, Any]:
+        """The part that decides whether a dataset can be used again."""
+        return {
+            "framework": self.framework,
+            "config": dict(sorted(self.config.items())),
+            "columns": dict(sorted(self.columns.items())),
+            "tokenizer": self.tokenizer,
+            "keep_text": self.keep_text,
+            "run": self.run,
+            "tz": self.tz,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Inputs recognised, parts read, one run chosen: all that is known before the heavy reading."""
+
+    arguments: tuple[str, ...]
+    options: BuildOptions
+    run: Candidate
+    others: tuple[str, ...]
+    inputs: tuple[Input, ...]
+    strangers: int
+    ledger: Ledger
+
+    @property
+    def bytes(self) -> int:
+        return sum(i.file.size for s in self.run.series for i in s.inputs)
+
+    def sources(self) -> list[dict[str, object]]:
+        return [i.describe() for i in self.inputs]
+
+
+def prepare(arguments: Sequence[str], options: BuildOptions) -> Plan:
+    """Recognise the inputs, read metrics and configurations, and choose the run.
+
+    Raises InputProblem when nothing usable is there or several runs are and none was chosen.
+    """
+    parse_overrides(options.config)
+    shown = ", ".join(arguments)
+    found = recognise(arguments, options.framework)
+    ledger = Ledger()
+    parts = _read_parts(found, ledger)
+    convert = ConvertOptions(columns=options.columns)
+    runs = candidates(
+        parts,
+        group_series(found.inputs),
+        rows=lambda part: _interpret([part], {}, {}).steps,
+        peek=lambda series, steps: peek(series, steps, convert),
+    )
+    if not any(c.series or any(p.metrics for p in c.parts) for c in runs):
+        raise _no_step(shown, found)
+    run = choose(runs, options.run, shown)
+    used = {p.file.path for p in run.parts} | {i.file.path for s in run.series for i in s.inputs}
+    for stranger in found.strangers:
+        ledger.note(stranger.name, 0, "not recognised, not read")
+    return Plan(
+        arguments=tuple(arguments),
+        options=options,
+        run=run,
+        others=tuple(c.name for c in runs if c is not run),
+        inputs=tuple(i for i in found.inputs if i.file.path in used),
+        strangers=len(found.strangers),
+        ledger=ledger,
+    )
+
+
+def build(
+    plan_: Plan,
+    target: str,
+    *,
+    force: bool = False,
+    advance: Callable[[int], None] | None = None,
+    workers: int | None = None,
+) -> Dataset:
+    """Read the rollouts of a planned run and write the dataset. `advance(bytes)` reports progress."""
+    options = plan_.options
+    ledger = Ledger()
+    ledger.merge(plan_.ledger)
+    index = {i.file.path: n for n, i in enumerate(plan_.inputs)}
+    overrides = parse_overrides(options.config)
+    with DatasetWriter(target, keep_text=options.keep_text, force=force) as writer:
+        totals = _convert(plan_, index, writer, ledger, advance, workers)
+        summaries = {(step, split): summary_of(t) for (step, split), t in totals.items() if step is not None}
+        reading = _interpret(plan_.run.parts, overrides, summaries)
+        scale = _token_scale(reading, totals)
+        meta = _meta(plan_, reading, overrides, totals, scale)
+        rows = writer.write_rollouts(meta, scale)
+        counted = count_rollouts(writer.read_rollouts(ROLLOUT_COLUMNS))
+        steps = step_rows(reading.steps, counted)
+        if not rows and not any(r.get("split") != "eval" for r in steps):
+            raise InputProblem(
+                f"{', '.join(plan_.arguments)}: no training step and no rollout could be read",
+                hint=_first_problem(ledger),
+            )
+        writer.write_rows(STEPS, meta, steps)
+        writer.write_columns(METRICS, meta, _metric_columns(plan_.run.parts, index))
+        writer.write_rows(SEGMENTS, meta, [])
+        writer.write_rows(ENGINES, meta, [s._asdict() for p in plan_.run.parts for s in p.engines])
+        writer.write_rows(GPUS, meta, [s._asdict() for p in plan_.run.parts for s in p.gpus])
+        return writer.commit(ledger)
+
+
+def _read_parts(found: Recognised, ledger: Ledger) -> list[MetricPart]:
+    parts: list[MetricPart] = []
+    for item in found.inputs:
+        if item.claim.role != "rollouts":
+            parts += registry.load(item.claim.adapter).read(item.file, item.claim, ledger)
+    return parts
+
+
+def _interpret(
+    parts: Sequence[MetricPart],
+    overrides: Mapping[str, Any],
+    rollouts: Mapping[tuple[int, str], RolloutSummary],
+) -> Interpretation:
+    """The run in the schema's words. Without any part, an empty reading (rollouts alone)."""
+    names = list(dict.fromkeys(p.claim.adapter for p in merge.by_exactness(parts)))
+    readings = []
+    for name in sorted(names, key=lambda n: n == "generic"):
+        mine = merge.merge([p for p in parts if p.claim.adapter == name])
+        readings.append(registry.load(name).interpret(merge.evidence(mine, overrides, rollouts)))
+    return merge.combine(readings) if readings else Interpretation(steps=[], facts={})
+
+
+def _convert(
+    plan_: Plan,
+    index: Mapping[str, int],
+    writer: DatasetWriter,
+    ledger: Ledger,
+    advance: Callable[[int], None] | None,
+    workers: int | None,
+) -> dict[StepKey, StepTotals]:
+    options = plan_.options
+    hints = merge.merge(plan_.run.parts).hints
+    convert = ConvertOptions(
+        columns=options.columns, tokenizer=options.tokenizer, keep_text=options.keep_text, hints=hints
+    )
+    inputs = [(i.file, i.claim, index[i.file.path]) for series in plan_.run.series for i in series.inputs]
+    totals: dict[StepKey, StepTotals] = {}
+    tasks = plan(inputs, convert, workers=workers)
+    for result in run_chunks(tasks, workers=workers, on_done=advance):
+        writer.spool(result.batches())
+        ledger.merge(result.ledger)
+        for key, more in result.totals.items():
+            totals[key] = totals[key].plus(more) if key in totals else more
+    return totals
+
+
+def _token_scale(reading: Interpretation, totals: Mapping[StepKey, StepTotals]) -> TokenScale:
+    logged = {(r["step"], r.get("split") or "train"): r for r in reading.steps}
+    response: dict[StepKey, float] = {}
+    prompt: dict[StepKey, float] = {}
+    for key, t in totals.items():
+        row = logged.get(key, {}) if key[0] is not None else {}
+        mean = row.get("response_tokens_mean")
+        if mean and t.chars and t.with_chars:
+            response[key] = float(mean) * t.with_chars / t.chars
+        mean = row.get("prompt_tokens_mean")
+        if mean and t.prompt_chars and t.with_prompt:
+            prompt[key] = float(mean) * t.with_prompt / t.prompt_chars
+    return TokenScale(response, prompt)
+
+
+def _meta(
+    plan_: Plan,
+    reading: Interpretation,
+    overrides: Mapping[str, float],
+    totals: Mapping[StepKey, StepTotals],
+    scale: TokenScale,
+) -> dict[str, Any]:
+    run = plan_.run
+    framework = _framework(run)
+    brings = registry.load(framework).brings
+    facts = with_overrides(reading.facts, overrides)
+    return {
+        "framework": framework,
+        "framework_version": reading.version,
+        "trainer": reading.trainer,
+        "run": run.name,
+        "other_runs": list(plan_.others),
+        "facts": as_meta(facts),
+        "alarms": [{"code": a.code, "text": a.text, "evidence": dict(a.evidence)} for a in reading.alarms],
+        "notes": list(reading.notes) + _notes(plan_, totals, scale),
+        "brings": {
+            column: {"option": b.option, "releases": b.releases} for column, b in sorted(brings.items())
+        },
+        "clock": _clock(totals),
+        "sources": plan_.sources(),
+        "options": plan_.options.as_meta(),
+    }
+
+
+def _framework(run: Candidate) -> str:
+    """The adapter that speaks for the run: a framework's rather than the generic one."""
+    names = [p.claim.adapter for p in run.parts] + [s.adapter for s in run.series]
+    return next((n for n in names if n != "generic"), names[0])
+
+
+def _notes(plan_: Plan, totals: Mapping[StepKey, StepTotals], scale: TokenScale) -> list[str]:
+    notes = []
+    if plan_.strangers:
+        notes.append(f"{plan_.strangers} files there were not recognised and not read")
+    scaled = [k for k in totals if k in scale.response and not totals[k].with_tokens]
+    bare = [k for k, t in totals.items() if k not in scale.response and t.with_chars and not t.with_tokens]
+    if scaled and bare:
+        notes.append(
+            f"{len(bare)} of {len(bare) + len(scaled)} steps lack a logged mean length: "
+            "their lengths are in characters and stay out of token figures"
+        )
+    return notes
+
+
+def _clock(totals: Mapping[StepKey, StepTotals]) -> str:
+    latest = [t.latest for t in totals.values() if t.latest is not None]
+    if not latest:
+        return "none"
+    return "epoch" if max(latest) >= RELATIVE_CLOCK else "relative"
+
+
+def _metric_columns(parts: Sequence[MetricPart], index: Mapping[str, int]) -> dict[str, list[Any]]:
+    records = [(r, index[p.file.path]) for p in parts for r in p.metrics]
+    return {
+        "step": [r.step for r, _ in records],
+        "key": [r.key for r, _ in records],
+        "value": [r.value for r, _ in records],
+        "logged_at": [r.time for r, _ in records],
+        "source": [source for _, source in records],
+    }
+
+
+def _no_step(shown: str, found: Recognised) -> InputProblem:
+    first = found.inputs[0]
+    return InputProblem(
+        f"{shown}: {first.claim.why}, but no training step, rollout or engine sample in it",
+        hint="the run may have died before its first step, or logged its metrics elsewhere",
+    )
+
+
+def _first_problem(ledger: Ledger) -> str | None:
+    for problem in ledger.problems:
+        if problem.kind == "skipped":
+            return f"first problem: {problem.file}, byte {problem.offset}: {problem.reason}"
+    return None
+
+
+__all__ = ["BuildOptions", "Plan", "Series", "build", "prepare"]

@@ -1,0 +1,74 @@
+"""What the user pointed at: files found, looked at, and claimed by adapters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rollprof.adapters import registry
+from rollprof.adapters.base import Claim
+from rollprof.errors import InputProblem
+from rollprof.sources.opening import fingerprint
+from rollprof.sources.records import SniffedFile
+from rollprof.sources.tree import find_files
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """A file and what it was recognised as."""
+
+    file: SniffedFile
+    claim: Claim
+
+    def describe(self) -> dict[str, object]:
+        """The entry of the metadata's list of sources."""
+        return {
+            "path": self.file.name,
+            "size": self.file.size,
+            "hash": fingerprint(self.file.path),
+            "adapter": self.claim.adapter,
+            "role": self.claim.role,
+            "why": self.claim.why,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Recognised:
+    """All inputs with a claim, and the files that nobody recognised."""
+
+    inputs: tuple[Input, ...]
+    strangers: tuple[SniffedFile, ...]
+
+
+def recognise(arguments: Sequence[str], framework: str | None) -> Recognised:
+    """Find the files and let the adapters claim them; the best claim of each file wins.
+
+    `framework` restricts the adapters (`--from`). Raises InputProblem when nothing is recognised.
+    """
+    files = find_files(arguments)
+    inputs: list[Input] = []
+    strangers: list[SniffedFile] = []
+    for file in files:
+        claims = registry.claims(file, only=framework)
+        if claims:
+            inputs.append(Input(file, claims[0]))
+        elif file.kind != "empty":
+            strangers.append(file)
+    if not inputs:
+        raise _nothing(arguments, files, framework)
+    return Recognised(tuple(inputs), tuple(strangers))
+
+
+def _nothing(arguments: Sequence[str], files: Sequence[SniffedFile], framework: str | None) -> InputProblem:
+    shown = ", ".join(arguments)
+    if not files:
+        return InputProblem(f"{shown}: no files there")
+    if all(file.kind == "empty" for file in files):
+        return InputProblem(f"{shown}: empty, nothing to read")
+    looked = f"as {framework}" if framework else f"as any of {', '.join(registry.names())}"
+    what = "the file was" if len(files) == 1 else f"none of the {len(files)} files was"
+    negated = "not " if len(files) == 1 else ""
+    return InputProblem(
+        f"{shown}: {what} {negated}recognised {looked}",
+        hint="name the framework with --from, or the keys with --map response_tokens=KEY",
+    )

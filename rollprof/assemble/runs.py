@@ -1,0 +1,218 @@
+"""Which parts are one run.
+
+Parts join on one run id or on agreeing values at shared steps, never on standing in the same folder
+alone. What cannot be told apart is listed, and the user chooses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rollprof.adapters.base import MetricPart, RolloutSummary
+from rollprof.assemble.merge import values_by_step
+from rollprof.assemble.series import Series, StepKey
+from rollprof.errors import InputProblem, UsageProblem
+
+SHARED_STEPS_COMPARED = 20
+AGREEING_SHARE = 0.9
+MIN_AGREEING_KEYS = 3
+ROUNDING = 6e-4
+"""Absolute: a console line keeps three decimals."""
+RELATIVE = 2e-4
+CHARS_PER_TOKEN = (0.3, 16.0)
+"""Weak evidence: characters per token of any language and tokenizer lie in here."""
+
+StepRow = Mapping[str, object]
+Peek = Callable[[Series, set[int]], Mapping[StepKey, RolloutSummary]]
+Rows = Callable[[MetricPart], Sequence[StepRow]]
+
+
+@dataclass(slots=True)
+class Candidate:
+    """Parts that belong together. `older` are earlier runs found in the same file."""
+
+    name: str
+    parts: list[MetricPart] = field(default_factory=list)
+    series: list[Series] = field(default_factory=list)
+    older: int = 0
+
+    @property
+    def steps(self) -> int:
+        return len({r.step for p in self.parts for r in p.metrics if r.step is not None})
+
+    def describe(self) -> str:
+        files = [s.name for s in self.series] + [p.file.name for p in self.parts if p.metrics]
+        more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+        return f"{self.name}: {', '.join(files[:3])}{more}"
+
+
+def candidates(
+    parts: Sequence[MetricPart], series: Sequence[Series], rows: Rows, peek: Peek
+) -> list[Candidate]:
+    """Group parts and rollout dumps into runs.
+
+    `rows(part)` gives a part's step rows in the schema's words, `peek(series, steps)` summaries of a few
+    of its steps. Each metrics run takes every dump it agrees with; two training dumps that claim the
+    same run make two candidates, since only one of them can be it.
+    """
+    runs = [Candidate("", list(group)) for group in _join_parts([p for p in parts if p.metrics])]
+    bare = [p for p in parts if not p.metrics]
+    training = [s for s in series if s.split == "train"]
+    evaluation = [s for s in series if s.split == "eval"]
+    found: list[Candidate] = []
+    placed: set[int] = set()
+    for run in runs:
+        steps = {r.step for p in run.parts for r in p.metrics if r.step is not None}
+        step_rows = {r["step"]: r for p in run.parts for r in rows(p) if r.get("split", "train") == "train"}
+        matching = [s for s in training if _agrees(peek(s, steps), step_rows)]
+        placed.update(id(s) for s in matching)
+        found += [Candidate("", list(run.parts), [s]) for s in matching] or [run]
+    found += [Candidate("", [], [s]) for s in training if id(s) not in placed]
+    if not found:
+        found = [Candidate("", [], [s]) for s in evaluation[:1]]
+        evaluation = evaluation[1:]
+    for extra in evaluation:
+        _nearest(found, extra.name).series.append(extra)
+    for part in bare:
+        # A configuration alone belongs to the run only where there is no other it could belong to.
+        if len(found) == 1 or all(part.file.path == p.file.path for c in found for p in c.parts):
+            found[0].parts.append(part)
+    if not found and bare:
+        found = [Candidate("", list(bare))]
+    _set_names(found)
+    return found
+
+
+def choose(found: Sequence[Candidate], wanted: str | None, shown: str) -> Candidate:
+    """The run to analyse. `wanted` is `--run`: a name, or a number counted from 1.
+
+    Raises InputProblem when several runs are there and none was chosen, UsageProblem for an unknown one.
+    """
+    current = [c for c in found if not c.older]
+    if wanted is None:
+        if len(current) == 1:
+            return current[0]
+        listing = "; ".join(c.describe() for c in current[:8])
+        more = f"; and {len(current) - 8} more" if len(current) > 8 else ""
+        raise InputProblem(
+            f"{shown}: {len(current)} runs there: {listing}{more}", hint="choose one with --run NAME"
+        )
+    for candidate in found:
+        if candidate.name == wanted:
+            return candidate
+    if wanted.isdigit() and 1 <= int(wanted) <= len(found):
+        return found[int(wanted) - 1]
+    raise UsageProblem(
+        f"no run {wanted!r} in {shown}", hint=f"there are: {', '.join(c.name for c in found[:12])}"
+    )
+
+
+def _join_parts(parts: Sequence[MetricPart]) -> list[list[MetricPart]]:
+    groups: list[list[MetricPart]] = []
+    values = {id(p): values_by_step(p) for p in parts}
+    for part in parts:
+        home = next(
+            (
+                g
+                for g in groups
+                if any(_same_run(part, other, values[id(part)], values[id(other)]) for other in g)
+            ),
+            None,
+        )
+        if home is None:
+            groups.append([part])
+        else:
+            home.append(part)
+    return groups
+
+
+def _same_run(
+    a: MetricPart,
+    b: MetricPart,
+    a_values: Mapping[int, Mapping[str, float]],
+    b_values: Mapping[int, Mapping[str, float]],
+) -> bool:
+    if a.run_id is not None and b.run_id is not None:
+        return a.run_id == b.run_id
+    if a.file.path == b.file.path:
+        return False  # its reader told them apart
+    agreeing = compared = 0
+    for step in sorted(a_values.keys() & b_values.keys())[:SHARED_STEPS_COMPARED]:
+        for key in a_values[step].keys() & b_values[step].keys():
+            x, y = a_values[step][key], b_values[step][key]
+            if math.isnan(x) or math.isnan(y):
+                continue
+            compared += 1
+            agreeing += close(x, y)
+    return compared >= MIN_AGREEING_KEYS and agreeing >= AGREEING_SHARE * compared
+
+
+def close(x: float, y: float) -> bool:
+    """Equal up to the three decimals that the least exact sink keeps."""
+    return x == y or abs(x - y) <= ROUNDING + RELATIVE * max(abs(x), abs(y))
+
+
+def _agrees(summaries: Mapping[StepKey, RolloutSummary], rows: Mapping[object, StepRow]) -> bool:
+    """True when a dump's summaries agree with the metrics at some shared step.
+
+    Strong evidence (the mean reward, the count, exact token means) decides; a reward that disagrees alone
+    does not part them, since a reward function may overwrite the dumped score.
+    """
+    strong: list[bool] = []
+    weak: list[bool] = []
+    for (step, _), summary in summaries.items():
+        row = rows.get(step)
+        if row is None:
+            continue
+        for mine, column in (
+            (summary.reward_mean, "reward_mean"),
+            (float(summary.rollouts), "rollouts"),
+            (summary.tokens_mean, "response_tokens_mean"),
+        ):
+            logged = row.get(column)
+            if mine is not None and isinstance(logged, int | float) and not math.isnan(logged):
+                strong.append(close(mine, float(logged)))
+        logged = row.get("response_tokens_mean")
+        if summary.chars_mean and isinstance(logged, int | float) and logged > 0:
+            weak.append(CHARS_PER_TOKEN[0] <= summary.chars_mean / logged <= CHARS_PER_TOKEN[1])
+    if strong:
+        return any(strong) and all(weak)
+    return bool(weak) and all(weak)
+
+
+def _nearest(found: Sequence[Candidate], name: str) -> Candidate:
+    """The candidate that shares the longest path with `name`."""
+
+    def shared(candidate: Candidate) -> int:
+        names = [s.name for s in candidate.series] + [p.file.name for p in candidate.parts]
+        return max((_common(name, n) for n in names), default=0)
+
+    return max(found, key=shared)
+
+
+def _common(a: str, b: str) -> int:
+    n = 0
+    for x, y in zip(a.split("/"), b.split("/"), strict=False):
+        if x != y:
+            break
+        n += 1
+    return n
+
+
+def _set_names(found: Sequence[Candidate]) -> None:
+    """Name each candidate after what tells it apart; earlier runs of a file are `FILE#1`, `FILE#2`."""
+    last: dict[str, int] = {}
+    for i, candidate in enumerate(found):
+        if candidate.parts and candidate.parts[0].label:
+            last[candidate.parts[0].file.path] = i
+    for i, candidate in enumerate(found):
+        part = candidate.parts[0] if candidate.parts else None
+        name = candidate.series[0].name if candidate.series else part.file.name if part else "run"
+        if part and part.run_id:
+            name = part.run_id
+        elif part and part.label and last.get(part.file.path) != i:
+            name, candidate.older = f"{name}#{part.label}", 1
+        taken = {c.name for c in found[:i]}
+        candidate.name = name if name not in taken else f"{name}@{i + 1}"

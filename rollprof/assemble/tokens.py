@@ -1,0 +1,110 @@
+"""Token counts for rollouts whose log has only text: characters scaled to the step's logged mean."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    import pyarrow as pa
+
+StepKey = tuple[int | None, str]
+
+
+@dataclass(slots=True)
+class TokenScale:
+    """Fills `response_tokens` (and `prompt_tokens`) where the log has characters and the step's mean.
+
+    `response[(step, split)]` and `prompt[...]` are tokens per character: the logged mean tokens over the
+    dump's mean characters. Rounding carries over from row to row, so that a step's scaled tokens sum to
+    its logged mean times its rollouts, to the nearest token.
+    """
+
+    response: Mapping[StepKey, float]
+    prompt: Mapping[StepKey, float]
+    _carry: dict[tuple[str, StepKey], tuple[float, int]] = field(default_factory=dict)
+
+    def __call__(self, table: pa.Table) -> pa.Table:
+        """The batch with token counts and `token_basis` filled in where they can be."""
+        import numpy as np
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        unknown = pc.is_null(table["response_tokens"])
+        if not pc.any(unknown).as_py():
+            return table
+        basis = np.array(table["token_basis"].to_pylist(), dtype=object)
+        keys = _keys(table)
+        lacking = unknown.to_numpy(zero_copy_only=False)
+        tokens, filled = self._scaled(table, "response", self.response, keys, lacking)
+        basis[filled] = "scaled"
+        rest = lacking & ~filled & table["response_chars"].is_valid().to_numpy(zero_copy_only=False)
+        basis[rest] = "characters"
+        table = _put(table, "response_tokens", tokens, filled)
+        table = _set(table, "token_basis", pa.array(basis.tolist(), pa.string()))
+        lacking = pc.is_null(table["prompt_tokens"]).to_numpy(zero_copy_only=False)
+        tokens, filled = self._scaled(table, "prompt", self.prompt, keys, lacking)
+        return _put(table, "prompt_tokens", tokens, filled)
+
+    def _scaled(
+        self,
+        table: pa.Table,
+        kind: str,
+        factors: Mapping[StepKey, float],
+        keys: list[tuple[StepKey, npt.NDArray[np.intp]]],
+        wanted: npt.NDArray[np.bool_],
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        import numpy as np
+        import pyarrow.compute as pc
+
+        column = table[f"{kind}_chars"]
+        have = column.is_valid().to_numpy(zero_copy_only=False) & wanted
+        chars = pc.fill_null(column, 0).to_numpy().astype(np.float64)
+        tokens = np.zeros(table.num_rows, np.int64)
+        filled = np.zeros(table.num_rows, bool)
+        for key, rows in keys:
+            factor = factors.get(key)
+            if factor is None:
+                continue
+            rows = rows[have[rows]]
+            exact, whole = self._carry.get((kind, key), (0.0, 0))
+            running = exact + np.cumsum(chars[rows] * factor)
+            rounded = np.rint(running).astype(np.int64)
+            tokens[rows] = np.diff(rounded, prepend=whole)
+            filled[rows] = True
+            if len(rows):
+                self._carry[(kind, key)] = (float(running[-1]), int(rounded[-1]))
+        return tokens, filled
+
+
+def _keys(table: pa.Table) -> list[tuple[StepKey, npt.NDArray[np.intp]]]:
+    """Rows of each (step, split) in a batch."""
+    import numpy as np
+    import pyarrow.compute as pc
+
+    missing = np.iinfo(np.int64).min
+    steps = pc.fill_null(table["step"], missing).to_numpy()
+    evals = pc.fill_null(pc.equal(table["split"].cast("string"), "eval"), False)
+    is_eval = evals.to_numpy(zero_copy_only=False)
+    found = []
+    for step in np.unique(steps):
+        for split, mask in (("train", ~is_eval), ("eval", is_eval)):
+            rows = np.flatnonzero((steps == step) & mask)
+            if len(rows):
+                found.append(((None if step == missing else int(step), split), rows))
+    return found
+
+
+def _put(table: pa.Table, name: str, values: npt.NDArray[np.int64], where: npt.NDArray[np.bool_]) -> pa.Table:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    new = pa.array(values, pa.int64(), mask=~where).cast(pa.int32())
+    return _set(table, name, pc.coalesce(table[name].cast(pa.int32()), new))
+
+
+def _set(table: pa.Table, name: str, column: Any) -> pa.Table:
+    return table.set_column(table.schema.get_field_index(name), name, column)
