@@ -223,3 +223,17 @@ class Adapter(Protocol):
 
 
 MapperFactory = Callable[[MapperContext], RowMapper]
+
+
+@runtime_checkable
+class Arranger(Protocol):
+    """An adapter whose dump can only be understood across files implements this too.
+
+    `arrange` sees all rollout files of one series in step order before they are converted and returns
+    those to read, with claims whose hints tell the mapper what it needs to know (`whole_file: "1"` keeps
+    a file in one task, so that its mapper sees the rows in order). Files left out are noted.
+    """
+
+    def arrange(
+        self, files: Sequence[tuple[SniffedFile, Claim]], config: Mapping[str, Any], ledger: Ledger
+    ) -> list[tuple[SniffedFile, Claim]]: ...
