@@ -12,7 +12,7 @@ from rollprof.assemble import merge
 from rollprof.assemble.facts import as_meta, parse_overrides, with_overrides
 from rollprof.assemble.inputs import Input, Recognised, recognise
 from rollprof.assemble.runs import Candidate, candidates, choose
-from rollprof.assemble.series import Series, StepKey, group_series, peek, summary_of
+from rollprof.assemble.series import Series, StepKey, arranged, group_series, peek, summary_of
 from rollprof.assemble.steps import ROLLOUT_COLUMNS, count_rollouts, step_rows
 from rollprof.assemble.tokens import TokenScale
 from rollprof.errors import InputProblem
@@ -22,7 +22,6 @@ from rollprof.schema.ledger import Ledger
 from rollprof.schema.store import Dataset, DatasetWriter
 from rollprof.schema.tables import ENGINES, GPUS, METRICS, SEGMENTS, STEPS
 
-FACT_CLASHES = 0.02
 RELATIVE_CLOCK = 1e8
 """Times below this (March 1973) are seconds since some start, not since the epoch."""
 
@@ -173,11 +172,19 @@ def _convert(
     workers: int | None,
 ) -> dict[StepKey, StepTotals]:
     options = plan_.options
-    hints = merge.merge(plan_.run.parts).hints
+    known = merge.merge(plan_.run.parts)
     convert = ConvertOptions(
-        columns=options.columns, tokenizer=options.tokenizer, keep_text=options.keep_text, hints=hints
+        columns=options.columns,
+        tokenizer=options.tokenizer,
+        keep_text=options.keep_text,
+        hints=known.hints,
     )
-    inputs = [(i.file, i.claim, index[i.file.path]) for series in plan_.run.series for i in series.inputs]
+    config = {**known.config, **parse_overrides(options.config)}
+    inputs = [
+        (i.file, i.claim, index[i.file.path])
+        for series in plan_.run.series
+        for i in arranged(series, config, ledger).inputs
+    ]
     totals: dict[StepKey, StepTotals] = {}
     tasks = plan(inputs, convert, workers=workers)
     for result in run_chunks(tasks, workers=workers, on_done=advance):

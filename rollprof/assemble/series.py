@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
-from rollprof.adapters.base import RolloutSummary
+from rollprof.adapters import registry
+from rollprof.adapters.base import Arranger, RolloutSummary
 from rollprof.assemble.inputs import Input
 from rollprof.errors import RollprofError
 from rollprof.parallel.convert import convert_chunk
 from rollprof.parallel.tasks import ChunkTask, ConvertOptions, StepTotals, plan
+from rollprof.schema.ledger import Ledger
 
 PEEK_BYTES = 8 << 20
 PEEK_FILES = 3
@@ -39,6 +41,15 @@ def group_series(inputs: Sequence[Input]) -> list[Series]:
         Series(name, adapter, items[0].claim.split, tuple(items))
         for (name, adapter, _), items in groups.items()
     ]
+
+
+def arranged(series: Series, config: Mapping[str, Any], ledger: Ledger) -> Series:
+    """The series as its adapter wants it read: files left out, claims that carry what it learnt."""
+    adapter = registry.load(series.adapter)
+    if not isinstance(adapter, Arranger):
+        return series
+    files = adapter.arrange([(i.file, i.claim) for i in series.inputs], config, ledger)
+    return replace(series, inputs=tuple(Input(file, claim) for file, claim in files))
 
 
 def peek(series: Series, steps: Collection[int], options: ConvertOptions) -> dict[StepKey, RolloutSummary]:
