@@ -1,0 +1,58 @@
+"""What the README quotes is measured by tools that are themselves checked."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+from statistics import fmean, median
+from types import ModuleType
+
+import pytest
+
+
+@pytest.fixture
+def tool(root: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Imports a module of benchmarks/ by name."""
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
+    return importlib.import_module
+
+
+def test_maker_is_deterministic_and_heavy_tailed(tool: object, tmp_path: Path) -> None:
+    maker: ModuleType = tool("rollout_maker")  # type: ignore[operator]
+    sizes = [maker.make(tmp_path / name, 3) for name in ("a", "b")]
+    files = sorted(path.name for path in (tmp_path / "a").iterdir())
+    data = {name: b"".join((tmp_path / name / f).read_bytes() for f in files) for name in ("a", "b")}
+    assert data["a"] == data["b"]
+    assert sizes == [len(data["a"])] * 2
+    rows = [json.loads(line) for line in data["a"].decode().split("\n") if line]
+    lengths = [len(row["output"]) for row in rows]
+    assert len(rows) % (maker.PROMPTS * maker.SAMPLES) == 0
+    assert max(lengths) == maker.CAP_CHARACTERS
+    assert max(lengths) > 5 * median(lengths)
+    assert fmean(row["score"] for row in rows if len(row["output"]) == maker.CAP_CHARACTERS) == 0
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="memory is read from /proc")
+def test_measure_counts_children(tool: object) -> None:
+    measure: ModuleType = tool("measure")  # type: ignore[operator]
+    hold = "import time; x = bytearray(60_000_000); x[::4096] = b'x' * len(x[::4096]); time.sleep(.5)"
+    parent = f"import subprocess, sys; [subprocess.run([sys.executable, '-c', {hold!r}])]"
+    usage = measure.measure([sys.executable, "-c", parent])
+    assert usage.peak_pss_mb is not None
+    assert 60 < usage.peak_pss_mb < 120
+    assert 0.5 < usage.seconds < 20
+    with pytest.raises(measure.subprocess.CalledProcessError):
+        measure.measure([sys.executable, "-c", "raise SystemExit(3)"])
+
+
+def test_table_reports_the_ratio_of_medians(tool: object) -> None:
+    speed: ModuleType = tool("convert_speed")  # type: ignore[operator]
+    usage = {
+        "rollprof convert": [speed.Usage(s, 300.0) for s in (4.0, 2.0, 9.0)],
+        "DuckDB read_json": [speed.Usage(s, None) for s in (1.0, 3.0, 2.0)],
+    }
+    table = speed.table(100, usage).split("\n")
+    assert table[2] == "| rollprof convert | 4.00 s | 25 MB/s | 300 MB | 0.50 |"
+    assert table[3] == "| DuckDB read_json | 2.00 s | 50 MB/s | not known here | 1.00 |"
