@@ -1,0 +1,292 @@
+"""Are the stragglers the hard prompts? Difficulty of a prompt against the length of its responses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rollprof.analyzers.groups import Graded, group_table
+from rollprof.analyzers.results import Figure
+from rollprof.stats.icc import Icc, icc1
+from rollprof.stats.rank import RankCorrelation, rank_correlation
+
+if TYPE_CHECKING:
+    import polars as pl
+
+TAIL = 0.05
+"""The tail whose owners are looked for: the longest 5 % of responses."""
+MIN_PROMPTS = 5
+
+BUCKETS = ("all wrong", "mostly wrong", "mixed", "mostly right", "all right")
+
+
+@dataclass(frozen=True, slots=True)
+class Difficulty:
+    """Figures by name, and the table by bucket and by dataset."""
+
+    figures: Mapping[str, Figure]
+    buckets: tuple[Mapping[str, Any], ...]
+    datasets: tuple[Mapping[str, Any], ...]
+    pass_rate: str
+
+
+def analyze_difficulty(
+    graded: Graded, *, basis_note: str = "", resamples: int = 1000, seed: int = 0
+) -> Difficulty:
+    """Every difficulty figure that the graded rollouts allow.
+
+    Intervals are 95 %, by resampling prompts (groups for ICC); p-values by permutation. One point per
+    prompt: rollouts of a prompt are not independent.
+    """
+    groups = group_table(graded)
+    whole = group_table(graded, truncated=False)
+    figures: dict[str, Figure] = {}
+    cut = bool(groups["truncated"].sum())
+    for suffix, table in (("", groups), ("_untruncated", whole)):
+        points = _points(table)
+        for method in ("spearman", "kendall"):
+            twin = figures.get(f"difficulty_length_{method}")
+            if suffix and not cut and twin is not None:
+                figures[twin.name + suffix] = replace(twin, name=twin.name + suffix)
+                continue
+            found = rank_correlation(
+                points["difficulty"].to_numpy(),
+                points["log_length"].to_numpy(),
+                method="kendall" if method == "kendall" else "spearman",
+                resamples=resamples,
+                seed=seed,
+            )
+            name = f"difficulty_length_{method}{suffix}"
+            if found is not None:
+                figures[name] = _correlation(name, found, basis_note)
+    figures.update(_gap(groups, graded.unit, resamples, seed))
+    figures.update(_shape_of_variance(graded, resamples, seed))
+    return Difficulty(
+        figures=figures,
+        buckets=_table(graded, groups, "bucket"),
+        datasets=_table(graded, groups, "dataset"),
+        pass_rate=graded.pass_rate,
+    )
+
+
+def _points(groups: pl.DataFrame) -> pl.DataFrame:
+    """One point per prompt: its groups' averages."""
+    import polars as pl
+
+    return (
+        groups.filter(pl.col("pass_rate").is_not_null())
+        .group_by("prompt_id")
+        .agg(difficulty=1 - pl.col("pass_rate").mean(), log_length=pl.col("log_length").mean())
+        .sort("prompt_id")
+    )
+
+
+def _correlation(name: str, found: RankCorrelation, note: str) -> Figure:
+    words = [w for w in (note, f"p = {found.p:.2g} by permutation" if found.p is not None else "") if w]
+    return Figure(
+        name,
+        found.value,
+        "correlation",
+        "measured",
+        n=found.n,
+        interval=(found.low, found.high),
+        note="; ".join(words),
+    )
+
+
+def _gap(groups: pl.DataFrame, unit: str, resamples: int, seed: int) -> dict[str, Figure]:
+    """Mean length of wrong minus right rollouts within groups that have both."""
+    import polars as pl
+
+    both = groups.filter(pl.col("wrong_length").is_not_null() & pl.col("right_length").is_not_null())
+    if both.height < 2:
+        return {}
+    gaps = (both["wrong_length"] - both["right_length"]).to_numpy()
+    rng = np.random.default_rng(seed)
+    # Group means are nearly independent: the bootstrap of their mean is the cluster bootstrap.
+    weights = rng.multinomial(len(gaps), np.full(len(gaps), 1 / len(gaps)), size=min(resamples, 1000))
+    low, high = np.quantile(weights @ gaps / len(gaps), [0.025, 0.975])
+    name = "wrong_minus_correct_tokens"
+    return {
+        name: Figure(
+            name, float(gaps.mean()), unit, "measured", n=len(gaps), interval=(float(low), float(high))
+        )
+    }
+
+
+def _shape_of_variance(graded: Graded, resamples: int, seed: int) -> dict[str, Figure]:
+    """icc_log_length, probe_spearman, epoch_spearman, repeat_offender_share."""
+    import polars as pl
+
+    rows = (
+        graded.rollouts.select("step", "prompt_id", "group_id", "length")
+        .with_columns(log=pl.col("length").clip(1).log())
+        .with_columns(log=pl.col("log") - pl.col("log").mean().over("step"))
+        .collect()
+    )
+    figures: dict[str, Figure] = {}
+    icc = icc1(rows["log"].to_numpy(), rows["group_id"].to_numpy(), resamples=resamples, seed=seed)
+    if icc is not None:
+        figures["icc_log_length"] = _ratio("icc_log_length", icc)
+    probe = _probe(rows, resamples, seed)
+    if probe is not None:
+        figures["probe_spearman"] = _correlation("probe_spearman", probe, "first sibling against the rest")
+    epoch = _epochs(rows, resamples, seed)
+    if epoch is not None:
+        figures["epoch_spearman"] = _correlation("epoch_spearman", epoch, "first visit against the next")
+    share = _repeat_offenders(rows)
+    if share is not None:
+        figures["repeat_offender_share"] = share
+    return figures
+
+
+def _ratio(name: str, icc: Icc) -> Figure:
+    return Figure(name, icc.value, "ratio", "measured", n=icc.groups, interval=(icc.low, icc.high))
+
+
+def _probe(rows: pl.DataFrame, resamples: int, seed: int) -> RankCorrelation | None:
+    """Does the first sibling tell the length of the others? (Seer's probe request.)"""
+    import polars as pl
+
+    pairs = (
+        rows.group_by("group_id", maintain_order=True)
+        .agg(first=pl.col("log").first(), rest=pl.col("log").slice(1).mean())
+        .drop_nulls()
+    )
+    return rank_correlation(
+        pairs["first"].to_numpy(), pairs["rest"].to_numpy(), resamples=resamples, permutations=0, seed=seed
+    )
+
+
+def _epochs(rows: pl.DataFrame, resamples: int, seed: int) -> RankCorrelation | None:
+    """Does a prompt's length on one visit tell its length on the next?"""
+    import polars as pl
+
+    visits = (
+        rows.group_by("prompt_id", "step")
+        .agg(log=pl.col("log").mean())
+        .sort("prompt_id", "step")
+        .group_by("prompt_id", maintain_order=True)
+        .agg(first=pl.col("log").first(), second=pl.col("log").get(1, null_on_oob=True))
+        .drop_nulls()
+    )
+    return rank_correlation(
+        visits["first"].to_numpy(),
+        visits["second"].to_numpy(),
+        resamples=resamples,
+        permutations=0,
+        seed=seed,
+    )
+
+
+def _repeat_offenders(rows: pl.DataFrame) -> Figure | None:
+    """Share of the slowest 5 % of rollouts that belong to the 5 % of prompts with most of them."""
+    import polars as pl
+
+    prompts = rows["prompt_id"].n_unique()
+    slow = rows.sort("length", descending=True).head(max(1, round(TAIL * rows.height)))
+    if prompts < round(1 / TAIL) or rows.height < round(1 / TAIL):
+        return None
+    owned = slow.group_by("prompt_id").agg(n=pl.len()).sort("n", descending=True)["n"]
+    top = max(1, round(TAIL * prompts))
+    return Figure(
+        "repeat_offender_share",
+        float(owned.head(top).sum()) / slow.height,
+        "fraction",
+        "measured",
+        n=prompts,
+        note=f"{top} of {prompts} prompts",
+    )
+
+
+def bucket_of(pass_rate: pl.Expr) -> pl.Expr:
+    """The five difficulty buckets by pass rate: 0, below 1/3, to 2/3, below 1, 1."""
+    import polars as pl
+
+    return (
+        pl.when(pass_rate <= 0)
+        .then(pl.lit(BUCKETS[0]))
+        .when(pass_rate < 1 / 3)
+        .then(pl.lit(BUCKETS[1]))
+        .when(pass_rate <= 2 / 3)
+        .then(pl.lit(BUCKETS[2]))
+        .when(pass_rate < 1)
+        .then(pl.lit(BUCKETS[3]))
+        .otherwise(pl.lit(BUCKETS[4]))
+    )
+
+
+def _table(graded: Graded, groups: pl.DataFrame, by: str) -> tuple[Mapping[str, Any], ...]:
+    """Per bucket (or dataset): prompts, rollouts, lengths, truncated share, share of the tail and of the
+    straggler wait (waiting for the longest response of each step, in units of length)."""
+    import polars as pl
+
+    known = groups.filter(pl.col("pass_rate").is_not_null())
+    if by == "bucket" and graded.pass_rate == "mean reward":
+        # A mean of graded rewards has no "all right": buckets are fifths of its own range.
+        spread = known.select(low=pl.col("pass_rate").min(), high=pl.col("pass_rate").max()).row(0)
+        if spread[0] is None or spread[0] == spread[1]:
+            return ()
+        scaled = (pl.col("pass_rate") - spread[0]) / (spread[1] - spread[0])
+        index = (scaled * len(BUCKETS)).floor().clip(0, len(BUCKETS) - 1).cast(pl.Int32)
+        label = index.replace_strict(
+            {i: f"reward {n} of 5" for i, n in enumerate("12345")}, return_dtype=pl.String
+        )
+    else:
+        label = bucket_of(pl.col("pass_rate")) if by == "bucket" else pl.col("dataset")
+    keyed = known.select("step", "group_id", label=label).filter(pl.col("label").is_not_null())
+    if keyed.is_empty():
+        return ()
+    rows = graded.rollouts.join(keyed.lazy(), on=["step", "group_id"], how="inner").collect()
+    tail_from = rows["length"].quantile(1 - TAIL, "nearest") or 0.0
+    waits = _waits(rows)
+    total_wait = sum(waits.values()) or 1.0
+    tail = max(1, rows.filter(pl.col("length") >= tail_from).height)
+    found = rows.group_by("label").agg(
+        prompts=pl.col("prompt_id").n_unique(),
+        rollouts=pl.len(),
+        length_mean=pl.col("length").mean(),
+        length_p95=pl.col("length").quantile(0.95, "nearest"),
+        truncated_share=pl.col("truncated").mean(),
+        tail_share=(pl.col("length") >= tail_from).sum() / tail,
+    )
+    order = {name: i for i, name in enumerate(BUCKETS)}
+    records = sorted(found.to_dicts(), key=lambda r: (order.get(r["label"], 99), r["label"]))
+    return tuple(
+        {
+            by: record["label"],
+            **{name: value for name, value in record.items() if name != "label"},
+            "wait_share": waits.get(record["label"], 0.0) / total_wait,
+            "unit": graded.unit,
+        }
+        for record in records
+    )
+
+
+def _waits(rows: pl.DataFrame) -> dict[str, float]:
+    """Straggler wait that each label causes: what a step would not have waited without its rollouts.
+
+    Per step the wait is N * (longest - longest of the other labels); the label that owns the longest
+    response causes it.
+    """
+    import polars as pl
+
+    tops = rows.group_by("step", "label").agg(top=pl.col("length").max(), n=pl.len())
+    steps = (
+        tops.sort("top", descending=True)
+        .group_by("step", maintain_order=True)
+        .agg(
+            label=pl.col("label").first(),
+            first=pl.col("top").first(),
+            second=pl.col("top").get(1, null_on_oob=True).fill_null(0.0),
+            n=pl.col("n").sum(),
+        )
+        .with_columns(wait=pl.col("n") * (pl.col("first") - pl.col("second")))
+    )
+    return {
+        row["label"]: row["wait"]
+        for row in steps.group_by("label").agg(pl.col("wait").sum()).iter_rows(named=True)
+    }
