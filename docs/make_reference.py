@@ -43,8 +43,8 @@ DATASET_HEAD = """\
 polars or Spark read without rollprof. Absent knowledge is null, durations are seconds, and absolute times are
 seconds since the Unix epoch (UTC). `rollprof schema` prints these tables.
 
-Each file carries two key-value entries: `rollprof.schema_version`, and `rollprof.run`, a JSON document with the
-framework, the facts of the run and how each is known, and the sources with their sizes and hashes.
+Each file carries two key-value entries: `rollprof.schema_version`, and `rollprof.run`, a JSON document with
+the framework, the facts of the run and how each is known, and the sources with their sizes and hashes.
 
 Text of prompts and responses is hashed and measured, never stored, unless `--keep-text` asks for it."""
 
