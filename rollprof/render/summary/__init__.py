@@ -1,0 +1,1 @@
+"""The parts of the terminal summary, one to a file."""

@@ -1,0 +1,68 @@
+"""The idle figures one under another, from what is truly dark to what is merely empty, and the phases."""
+
+from __future__ import annotations
+
+from rollprof.analyzers.results import Analysis, Figure
+from rollprof.render import bars
+from rollprof.render.numbers import ABSENT, figure_percent, percent
+from rollprof.render.summary.headline import is_known
+from rollprof.render.summary.page import Page, joined, pad
+
+LADDER: tuple[tuple[str, str], ...] = (
+    ("engine_idle", "engines with nothing to run"),
+    ("effective_idle", "what stragglers cost"),
+    ("slot_idle", "decode slots without work"),
+    ("throughput_idle", "capacity not used"),
+    ("rollout_idle", "rollout side paused"),
+    ("trainer_idle", "trainer waiting"),
+    ("gpu_util_idle", "GPU samples below 5 %"),
+    ("recoverable", "what balance could win back"),
+)
+"""Idle figures in the order they are shown, each with its reading in few words."""
+CORE = ("engine_idle", "effective_idle", "slot_idle")
+"""Shown even when absent."""
+_MAX_PHASES = 5
+
+
+def ladder(page: Page, analysis: Analysis) -> None:
+    """One line a figure: name, bar, value, basis, reading."""
+    why = {item.figure: item.why for item in analysis.missing}
+    for name, reading in LADDER:
+        figure = analysis.figures.get(name)
+        if name == analysis.headline:
+            continue
+        if figure is not None and is_known(figure):
+            _rung(page, figure, reading)
+        elif name in CORE:
+            page.row(pad(name, 15), (joined((ABSENT, why.get(name, "")), ": "), "dim"), indent=2)
+
+
+def _rung(page: Page, figure: Figure, reading: str) -> None:
+    width = max(10, min(40, page.width - 70))
+    if figure.value is None and figure.interval is not None:
+        picture = bars.span(*figure.interval, width)
+    else:
+        picture = bars.bar(figure.value or 0.0, width)
+    page.row(
+        pad(figure.name, 15),
+        (picture, "cyan"),
+        pad(figure_percent(figure), 10, right=True),
+        "  ",
+        pad(page.basis_word(figure.basis), 11),
+        (reading, "dim"),
+        indent=2,
+    )
+
+
+def phases(page: Page, analysis: Analysis) -> None:
+    """Where the time of a step goes, largest first, on one line."""
+    shares = {name: f.value for name, f in analysis.phases.items() if f.value is not None and f.value > 0}
+    ranked = sorted(shares.items(), key=lambda item: -item[1])
+    parts = [f"{_words(name)} {percent(share, 0)}" for name, share in ranked[:_MAX_PHASES]]
+    if parts:
+        rest = ["…"] if len(ranked) > _MAX_PHASES else []
+        page.row("Step time: ", joined([*parts, *rest]), indent=2)
+
+
+def _words(name: str) -> str:
+    return name.removeprefix("phase_share_").removesuffix("_s").replace("_", " ")

@@ -1,0 +1,97 @@
+"""The summary that `analyze` prints: from it, somebody who has never seen rollprof can say what share of
+GPU time was idle, how sure that is, and what to look at next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rollprof.analyzers.results import Analysis
+from rollprof.render.summary.advice import advice, missing
+from rollprof.render.summary.difficulty import difficulty
+from rollprof.render.summary.header import header, place
+from rollprof.render.summary.headline import headline
+from rollprof.render.summary.ladder import ladder, phases
+from rollprof.render.summary.lengths import lengths
+from rollprof.render.summary.page import Page
+from rollprof.render.summary.waiting import waiting
+
+MIN_WIDTH, MAX_WIDTH = 60, 160
+
+
+@dataclass(frozen=True, slots=True)
+class Density:
+    """How much of each part is shown."""
+
+    histogram: int
+    """Rows of the histogram."""
+    worst: int
+    findings: int
+    missing: int
+    ticks: bool = True
+    tail: bool = True
+    phases: bool = True
+
+
+EVERYTHING = Density(histogram=8, worst=10, findings=1000, missing=1000)
+DENSITIES: tuple[Density, ...] = (
+    Density(6, 3, 4, 3),
+    Density(5, 3, 3, 2),
+    Density(4, 2, 3, 1),
+    Density(4, 2, 2, 1),
+    Density(3, 1, 2, 1),
+    Density(3, 1, 1, 1, tail=False),
+    Density(3, 1, 1, 0, ticks=False, tail=False),
+    Density(3, 1, 1, 0, ticks=False, tail=False, phases=False),
+    Density(2, 1, 1, 0, ticks=False, tail=False, phases=False),
+)
+"""From roomy to tight; the first that fits the screen is used."""
+SCREEN = 39
+"""Lines that fit a screen of 40 together with the prompt."""
+
+
+def render(
+    analysis: Analysis,
+    *,
+    width: int = 80,
+    height: int = SCREEN,
+    color: bool = False,
+    unicode: bool = True,
+    full: bool = False,
+) -> str:
+    """The summary as text, lines at most `width` cells wide (60 to 160), at most `height` lines where
+    that can be done. `full` shows everything. Without `color` the text has no escape sequence;
+    without `unicode` it is ASCII."""
+    width = min(max(width, MIN_WIDTH), MAX_WIDTH)
+    page = Page(width)
+    for density in (EVERYTHING,) if full else DENSITIES:
+        page = _compose(analysis, width, density, full)
+        if len(page.lines) <= height:
+            break
+    return page.text(color=color, unicode=unicode)
+
+
+def _compose(analysis: Analysis, width: int, density: Density, full: bool) -> Page:
+    page = Page(width)
+    header(page, analysis)
+    headline(page, analysis)
+    ladder(page, analysis)
+    if density.phases:
+        phases(page, analysis)
+    lengths(page, analysis, height=density.histogram, ticks=density.ticks, tail=density.tail)
+    waiting(page, analysis, density.worst)
+    difficulty(page, analysis)
+    page.explain_rest(indent=2)
+    advice(page, analysis, density.findings)
+    missing(page, analysis, density.missing)
+    if full:
+        _problems(page, analysis)
+    return page
+
+
+def _problems(page: Page, analysis: Analysis) -> None:
+    problems = list(analysis.ledger.get("problems", ()))
+    if not problems:
+        return
+    page.heading("What was wrong with the input")
+    for problem in problems:
+        page.add(f"{problem.get('kind', '')} {place(problem, limit=200)}", indent=2, hang=4)
