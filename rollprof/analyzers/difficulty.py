@@ -123,12 +123,19 @@ def _shape_of_variance(graded: Graded, resamples: int, seed: int) -> dict[str, F
 
     rows = (
         graded.rollouts.select("step", "prompt_id", "group_id", "length")
-        .with_columns(log=pl.col("length").clip(1).log())
-        .with_columns(log=pl.col("log") - pl.col("log").mean().over("step"))
+        .with_columns(log=pl.col("length").clip(1).log(), step=pl.col("step").fill_null(-1))
         .collect()
     )
     figures: dict[str, Figure] = {}
-    icc = icc1(rows["log"].to_numpy(), rows["group_id"].to_numpy(), resamples=resamples, seed=seed)
+    icc = icc1(
+        rows["log"].to_numpy(),
+        rows["group_id"].to_numpy(),
+        blocks=rows["step"].to_numpy(),
+        resamples=resamples,
+        seed=seed,
+    )
+    # Correlations across steps compare lengths with their own step's mean: lengths drift over a run.
+    rows = rows.with_columns(log=pl.col("log") - pl.col("log").mean().over("step"))
     if icc is not None:
         figures["icc_log_length"] = _ratio("icc_log_length", icc)
     probe = _probe(rows, resamples, seed)

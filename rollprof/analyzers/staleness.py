@@ -31,9 +31,10 @@ def analyze_staleness(
     """Token-weighted staleness: version trained on minus version that produced the token.
 
     No log says which version a step trained; the newest one seen in the step stands in for it, so ages are
-    lower bounds (a step that was generated wholly by old weights looks fresh). With segments every token has its version; with only the first and last
-    version of a rollout its tokens are spread evenly between them (basis modelled where they differ).
-    Rollouts that span versions were resumed. None when no version is logged.
+    lower bounds (a step that was generated wholly by old weights looks fresh). With segments every token
+    has its version; with only the first and last version of a rollout its tokens are spread evenly between
+    them (basis modelled where they differ). Rollouts that span versions were resumed. None when no version
+    is logged.
     """
     import polars as pl
 

@@ -28,59 +28,117 @@ def icc1(
     values: npt.ArrayLike,
     groups: npt.ArrayLike,
     *,
+    blocks: npt.ArrayLike | None = None,
     level: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
 ) -> Icc | None:
     """One-way random effects ICC: (MSB - MSW) / (MSB + (n0 - 1) MSW), n0 for unequal group sizes.
 
-    `values` and `groups` have shape (n,); groups of one member say nothing about the spread inside a
-    group and are left out. The interval comes from resampling whole groups, so that it needs no normal
-    distribution, with the bias of resampling taken out. None with fewer than three groups, or when nothing
-    varies. (Shrout & Fleiss 1979; n0: Donner 1986.)
+    `values`, `groups` and `blocks` have shape (n,). Groups of one member say nothing about the spread inside
+    a group and are left out. With `blocks` (the training step of each value; groups lie within blocks) the
+    block means are taken out first, at the price of their degrees of freedom: centring by hand and using
+    G - 1 would bias ICC down when a block has few groups. The interval comes from resampling whole groups,
+    so that it needs no normal distribution, with the bias of resampling taken out. None with fewer than
+    three groups, or when nothing varies. (Shrout & Fleiss 1979; n0: Donner 1986.)
     """
     v = np.asarray(values, float)
-    keys, index, counts = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
+    labels = np.asarray(groups)
+    block = np.zeros(len(v), np.int64) if blocks is None else np.asarray(blocks)
+    _, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
     keep = (counts >= 2)[index] & np.isfinite(v)
-    if not keep.any():
+    _, first, index = np.unique(labels[keep], return_index=True, return_inverse=True)
+    if len(first) < 3:
         return None
-    _, index = np.unique(index[keep], return_inverse=True)
-    v = v[keep]
-    n: Floats = np.bincount(index).astype(np.float64)
-    mean: Floats = np.asarray(np.bincount(index, v) / n, dtype=np.float64)
-    within: Floats = np.asarray(np.bincount(index, (v - mean[index]) ** 2), dtype=np.float64)
-    if len(n) < 3 or len(keys) < 3:
-        return None
-    value = float(_icc(np.ones((1, len(n))), n, mean, within)[0])
+    stats = _group_stats(v[keep], index, block[keep][first])
+    value = float(_icc(np.ones((1, len(first))), stats)[0])
     if not np.isfinite(value):
         return None
     rng = np.random.default_rng(seed)
-    m = min(len(n), MAX_BOOTSTRAP_GROUPS)
-    some = rng.choice(len(n), m, replace=False) if m < len(n) else np.arange(m)
-    at = float(_icc(np.ones((1, m)), n[some], mean[some], within[some])[0])
+    some = _thinned(stats, rng)
+    m = len(some.n)
     draws = rng.multinomial(m, np.full(m, 1 / m), size=resamples)
-    drawn = _icc(draws, n[some], mean[some], within[some])
+    at = float(_icc(np.ones((1, m)), some)[0])
+    drawn = _icc(draws, some.centred())
     drawn = drawn[np.isfinite(drawn)]
-    if len(drawn) < resamples // 2:
+    if len(drawn) < resamples // 2 or not np.isfinite(at):
         return None
     low, high = _bias_corrected(drawn, at, level)
-    shrink = np.sqrt(m / len(n))
-    return Icc(
-        value, float(value + (low - at) * shrink), float(value + (high - at) * shrink), len(n), len(v)
-    )
+    # m groups were drawn in place of all; and block means took their share of the m.
+    spent = len(some.starts) if blocks is not None else 1
+    shrink = float(np.sqrt(m / len(first) * m / (m - spent))) if m > spent else 1.0
+    return Icc(value, value + (low - at) * shrink, value + (high - at) * shrink, len(first), int(keep.sum()))
 
 
-def _icc(weights: npt.NDArray[np.generic], n: Floats, mean: Floats, within: Floats) -> Floats:
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Size, mean and within-group sum of squares of each group, in block order; `starts` of blocks."""
+
+    n: Floats
+    mean: Floats
+    within: Floats
+    starts: npt.NDArray[np.intp]
+
+    def take(self, rows: npt.NDArray[np.intp], block: npt.NDArray[np.generic]) -> _Groups:
+        starts = np.unique(block, return_index=True)[1]
+        return _Groups(self.n[rows], self.mean[rows], self.within[rows], starts)
+
+    def centred(self) -> _Groups:
+        """The same groups around zero in one block. A resampled block would lose a degree of freedom twice,
+        so the residuals are stretched by sqrt(b / (b - 1)), b groups in the block, and stay put."""
+        sizes = np.diff(np.append(self.starts, len(self.n))).astype(float)
+        weight = np.add.reduceat(self.n, self.starts)
+        level = np.add.reduceat(self.n * self.mean, self.starts) / weight
+        stretch = np.sqrt(sizes / np.maximum(sizes - 1, 1))
+        mean = (self.mean - level[self.block]) * stretch[self.block]
+        return _Groups(self.n, np.asarray(mean, dtype=np.float64), self.within, np.array([0], np.intp))
+
+    @property
+    def block(self) -> npt.NDArray[np.intp]:
+        sizes = np.diff(np.append(self.starts, len(self.n)))
+        return np.repeat(np.arange(len(self.starts)), sizes)
+
+
+def _group_stats(v: Floats, index: npt.NDArray[np.intp], block: npt.NDArray[np.generic]) -> _Groups:
+    n: Floats = np.bincount(index).astype(np.float64)
+    mean: Floats = np.asarray(np.bincount(index, v) / n, dtype=np.float64)
+    within: Floats = np.asarray(np.bincount(index, (v - mean[index]) ** 2), dtype=np.float64)
+    order = np.argsort(block, kind="stable")
+    starts = np.unique(block[order], return_index=True)[1]
+    return _Groups(n[order], mean[order], within[order], starts)
+
+
+def _thinned(groups: _Groups, rng: np.random.Generator) -> _Groups:
+    """At most about MAX_BOOTSTRAP_GROUPS groups: whole blocks where there are several, else some groups."""
+    total = len(groups.n)
+    if total <= MAX_BOOTSTRAP_GROUPS:
+        return groups
+    block = groups.block
+    blocks = len(groups.starts)
+    wanted = max(1, round(blocks * MAX_BOOTSTRAP_GROUPS / total))
+    rows = np.flatnonzero(np.isin(block, rng.choice(blocks, wanted, replace=False)))
+    if len(rows) > MAX_BOOTSTRAP_GROUPS:
+        rows = np.sort(rng.choice(rows, MAX_BOOTSTRAP_GROUPS, replace=False))
+    return groups.take(rows, block[rows])
+
+
+def _icc(weights: npt.NDArray[np.generic], g: _Groups) -> Floats:
     """ICC(1) for each row of group weights (how often a group was drawn), shape (rows,)."""
     w = np.asarray(weights, float)
+
+    def by_block(per_group: Floats) -> Floats:
+        return np.asarray(np.add.reduceat(per_group, g.starts, axis=1), dtype=np.float64)
+
     k = w.sum(axis=1)
-    total = w @ n
-    grand = (w @ (n * mean)) / total
-    between = w @ (n * mean**2) - total * grand**2
-    msb = between / (k - 1)
-    msw = (w @ within) / (total - k)
-    n0 = (total - (w @ n**2) / total) / (k - 1)
+    size = by_block(w * g.n)
+    total = size.sum(axis=1)
+    present = (size > 0).sum(axis=1)
+    safe = np.where(size > 0, size, 1.0)
+    between = w @ (g.n * g.mean**2) - (by_block(w * (g.n * g.mean)) ** 2 / safe).sum(axis=1)
     with np.errstate(divide="ignore", invalid="ignore"):
+        msb = between / (k - present)
+        msw = (w @ g.within) / (total - k)
+        n0 = (total - (by_block(w * g.n**2) / safe).sum(axis=1)) / (k - present)
         return np.asarray((msb - msw) / (msb + (n0 - 1) * msw), dtype=np.float64)
 
 

@@ -58,3 +58,17 @@ def test_thinned_interval_matches_the_full_one(monkeypatch: pytest.MonkeyPatch) 
     assert thin is not None
     assert thin.value == full.value
     assert thin.high - thin.low == pytest.approx(full.high - full.low, rel=0.25)
+
+
+def test_blocks_cost_their_degrees_of_freedom() -> None:
+    """Few groups per step: taking the step means out must not pull ICC down."""
+    groups, steps = np.repeat(np.arange(120), 8), np.repeat(np.arange(120) // 6, 8)
+    found = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        drift = rng.normal(size=20)[steps] * 3
+        values = drift + 0.632 * rng.normal(size=120)[groups] + 0.775 * rng.normal(size=960)
+        result = icc1(values, groups, blocks=steps, resamples=50)
+        assert result is not None
+        found.append(result.value)
+    assert np.mean(found) == pytest.approx(0.4, abs=0.015)
