@@ -21,8 +21,9 @@ class TextLine(NamedTuple):
 
     `actor` is the name in Ray's prefix (`TaskRunner`, `main_task`, "" without one), `pid` its process
     (0 without one), `time` epoch seconds where the line carries a clock (None otherwise), `lines` the
-    physical lines it was put together from, `complete` false when the file ends without a newline
-    inside it.
+    physical lines it was put together from (0 for the later ones of several that stood on one), `complete`
+    false when the file ends without a newline inside it, `repaired` true when the ledger already counts
+    it so.
     """
 
     text: str
@@ -32,6 +33,7 @@ class TextLine(NamedTuple):
     offset: int
     lines: int
     complete: bool
+    repaired: bool = False
 
 
 class MetricRecord(NamedTuple):

@@ -1,0 +1,80 @@
+"""Console logs -> logical lines: cleaned, with the actor and the clock that each carries.
+
+Everything that a launcher, a terminal or a collector adds is taken off; what a framework wrote stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from rollprof.schema.ledger import Ledger
+from rollprof.sources.opening import damage_of, open_bytes
+from rollprof.sources.prefixes import clock, spoken, without_transport
+from rollprof.sources.records import SniffedFile, TextLine
+from rollprof.sources.splitting import BOM, TOO_LONG, physical_lines
+from rollprof.sources.terminal_text import ODD, strip_escapes, visible
+from rollprof.sources.wraps import rejoin
+
+
+def read_console(file: SniffedFile, ledger: Ledger) -> Iterator[TextLine]:
+    """The lines of a console log in order, blank ones included.
+
+    One physical line can give several: two actors on one line, or text before a progress bar. The first
+    of them has lines=1, the others 0, so that sums count physical lines. Each physical line is counted
+    once in the ledger: repaired where invalid UTF-8 or NULs had to be replaced, read otherwise.
+    """
+    offset, raw = 0, None
+    with open_bytes(file.path, file.compression) as stream:
+        for offset, raw, complete in physical_lines(stream):
+            if raw is None:
+                ledger.skip(file.name, offset, TOO_LONG)
+                continue
+            text, reason = _decode(raw, offset)
+            if reason is None:
+                ledger.read += 1
+            else:
+                ledger.repair(file.name, offset, reason)
+            lines = 1
+            for actor, pid, time, part in _parts(text):
+                yield TextLine(part, actor, pid, time, offset, lines, complete, reason is not None)
+                lines = 0
+        damage = damage_of(stream)
+        if damage is not None:
+            ledger.note(file.name, offset + len(raw or b""), damage)
+
+
+def _decode(raw: bytes, offset: int) -> tuple[str, str | None]:
+    """The text of a physical line and what had to be repaired."""
+    reasons = []
+    if offset == 0 and raw.startswith(BOM):
+        raw = raw[len(BOM) :]
+        reasons.append("byte order mark")
+    if b"\0" in raw:
+        raw = raw.replace(b"\0", b"")
+        reasons.append("NUL bytes removed")
+    try:
+        text = raw.decode()
+    except UnicodeDecodeError:
+        text = raw.decode("utf-8", "replace")
+        reasons.append("invalid UTF-8 replaced")
+    return text, ", ".join(reasons) or None
+
+
+def _parts(text: str) -> list[tuple[str, int, float | None, str]]:
+    """(actor, pid, time, text) of everything that one physical line says; at least one."""
+    odd = ODD.search(text) is not None
+    if odd:
+        text = strip_escapes(text)
+    text, sent = without_transport(text)
+    parts = [
+        (who.actor, who.pid, sent if sent is not None else clock(part), part)
+        for who in spoken(text)
+        for part in (visible(who.text) if odd or "%|" in text else [who.text])
+    ]
+    if parts:
+        return parts
+    last = spoken(text)[-1]
+    return [(last.actor, last.pid, sent, "")]
+
+
+__all__ = ["read_console", "rejoin"]

@@ -1,0 +1,266 @@
+"""JSON documents -> records: an array of objects, or objects printed over several lines, one after another.
+
+The bytes are cut into whole objects by their brackets and quotes, each object is parsed on its own, and
+after damage reading goes on at the next object that begins like the ones before. Memory holds one object.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Generator, Iterator
+from typing import Any, BinaryIO, Literal, NamedTuple
+
+import msgspec
+
+from rollprof.schema.ledger import Ledger
+from rollprof.sources.mending import mend_object
+from rollprof.sources.opening import damage_of, open_bytes
+from rollprof.sources.records import JsonRecord, SniffedFile
+from rollprof.sources.splitting import BLOCK, BOM, LONGEST
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+# A string (to its closing quote, or to the end of what was read) or a bracket.
+_TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:(")|\\?\Z)|[{}]', re.DOTALL)
+_FIRST_KEY = re.compile(rb'\{\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:')
+STRADDLE = 4096
+_BETWEEN = b" \t\r\n,[]\0"
+"""What may stand between objects without meaning anything."""
+
+Verdict = Literal["fine", "repaired", "lost", "space"]
+
+
+class Piece(NamedTuple):
+    """A stretch of the file: an object, or what stands between two."""
+
+    offset: int
+    data: bytes
+    verdict: Verdict
+    reason: str | None = None
+    object: dict[str, Any] | None = None
+
+
+def read_json_document(file: SniffedFile, ledger: Ledger, hi: int | None = None) -> Iterator[JsonRecord]:
+    """The objects of a document in order; those that start at `hi` or later are left out.
+
+    Physical lines are counted once each: skipped where damage left nothing of them, repaired where it
+    left something, read otherwise.
+    """
+    lines = _LineCount(ledger)
+    end = 0
+    with open_bytes(file.path, file.compression) as stream:
+        for piece in _pieces(_Window(stream)):
+            if hi is not None and piece.offset >= hi:
+                return
+            end = piece.offset + len(piece.data)
+            lines.add(piece.data, piece.verdict)
+            if piece.reason is not None and piece.verdict == "lost":
+                ledger.skip(file.name, piece.offset, piece.reason, lines=0)
+            elif piece.reason is not None:
+                ledger.repair(file.name, piece.offset, piece.reason, lines=0)
+            if piece.object is not None:
+                yield JsonRecord(piece.object, piece.offset)
+        lines.finish()
+        damage = damage_of(stream)
+        if damage is not None:
+            ledger.note(file.name, end, damage)
+
+
+class _LineCount:
+    """Gives every physical line one verdict, from the pieces that lie in it."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._seen: set[Verdict] = set()
+        self._open = False
+
+    def add(self, data: bytes, verdict: Verdict) -> None:
+        first, newline, rest = data.partition(b"\n")
+        self._touch(first, verdict)
+        if not newline:
+            return
+        self._close()
+        inner, newline, last = rest.rpartition(b"\n")
+        if newline:
+            self._count({verdict}, inner.count(b"\n") + 1)
+        self._touch(last, verdict)
+
+    def finish(self) -> None:
+        if self._open:
+            self._close()
+
+    def _touch(self, part: bytes, verdict: Verdict) -> None:
+        """`part` of the current line belongs to a piece; blank parts say nothing about it."""
+        self._open = self._open or bool(part)
+        if part.strip(_BETWEEN):
+            self._seen.add(verdict)
+
+    def _close(self) -> None:
+        self._count(self._seen, 1)
+        self._seen = set()
+        self._open = False
+
+    def _count(self, seen: set[Verdict], lines: int) -> None:
+        lost = "lost" in seen
+        if lost and not seen & {"fine", "repaired"}:
+            self._ledger.skipped += lines
+        elif lost or "repaired" in seen:
+            self._ledger.repaired += lines
+        else:
+            self._ledger.read += lines
+
+
+class _Window:
+    """The part of the stream that is held: `data` from byte `base` on."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        self.data = b""
+        self.base = 0
+        self.ended = False
+
+    def more(self, keep_from: int) -> None:
+        """Drop what lies before `keep_from` (an index into `data`) and read on."""
+        # In proportion to what is held, so that a long object is not scanned over and over.
+        block = self._stream.read(max(BLOCK, len(self.data) - keep_from))
+        self.data = self.data[keep_from:] + block
+        self.base += keep_from
+        self.ended = not block
+
+
+def _pieces(window: _Window) -> Iterator[Piece]:
+    start = _Start()
+    at = 0  # index into window.data of the first byte that was not handed out yet
+    while True:
+        opening = window.data.find(b"{", at)
+        stop = opening if opening >= 0 else len(window.data)
+        if stop > at:
+            yield _between(window, at, stop)
+        if opening < 0:
+            if window.ended:
+                return
+            window.more(stop)
+            at = 0
+            continue
+        at, length = _ensure_object(window, opening, start)
+        piece = window.data[at : at + length]
+        parsed = _parse(piece, window.base + at) if length else None
+        if parsed is None:
+            at = yield from _lose(window, at, start)
+            continue
+        yield parsed
+        start.learn(window.data, at)
+        at += length
+
+
+def _ensure_object(window: _Window, opening: int, start: _Start) -> tuple[int, int]:
+    """Reads until the object at `opening` is complete. (its index now, its length; 0: no end in sight)."""
+    depth, scanned = 0, opening
+    while True:
+        for token in _TOKEN.finditer(window.data, scanned):
+            text = token.group()
+            if text == b"{":
+                depth += 1
+            elif text == b"}":
+                depth -= 1
+                if not depth:
+                    return opening, token.end() - opening
+            elif token.group(1) is None:  # a string that goes on beyond what was read
+                scanned = token.start()
+                break
+            scanned = token.end()
+        if window.ended or len(window.data) - opening > LONGEST:
+            return opening, 0
+        if start.goes_on_without(window.data, opening):
+            return opening, 0
+        scanned -= opening
+        window.more(opening)
+        opening = 0
+
+
+class _Start:
+    """How the objects of this document begin: their first key, and their indentation."""
+
+    def __init__(self) -> None:
+        self._key: bytes | None = None
+        self._indent: bytes | None = None
+
+    def learn(self, data: bytes, at: int) -> None:
+        """Take the whole object at `at` as the example, once."""
+        key = _FIRST_KEY.match(data, at) if self._key is None else None
+        if key is None:
+            return
+        self._key = key.group(1)
+        lead = data[data.rfind(b"\n", 0, at) + 1 : at]
+        self._indent = lead if not lead.strip() else None
+
+    def pattern(self, data: bytes, at: int) -> re.Pattern[bytes]:
+        """Finds the next object after the one at `at`; its group 1 ends where that object begins."""
+        own = _FIRST_KEY.match(data, at)
+        key = self._key or (own.group(1) if own else b'"')
+        lead = rb"[\s,\[}]" if self._indent is None else rb"\n" + re.escape(self._indent)
+        return re.compile(rb"(" + lead + rb")\{\s*" + re.escape(key))
+
+    def goes_on_without(self, data: bytes, opening: int) -> bool:
+        """Whether a whole object follows on its own line before the one at `opening` has ended."""
+        if self._indent is None:
+            return False
+        following = self.pattern(data, opening).search(data, opening + 1)
+        if following is None:
+            return False
+        piece = _first_object(data, following.end(1))
+        return piece is not None and _parse(piece, 0) is not None
+
+
+def _first_object(data: bytes, at: int) -> bytes | None:
+    depth = 0
+    for token in _TOKEN.finditer(data, at):
+        text = token.group()
+        depth += (text == b"{") - (text == b"}")
+        if not depth:
+            return data[at : token.end()]
+    return None
+
+
+def _parse(piece: bytes, offset: int) -> Piece | None:
+    """The object in `piece`, mended where that is possible; None where it is damaged."""
+    try:
+        return Piece(offset, piece, "fine", None, _decode(piece))
+    except (ValueError, RecursionError):
+        mended = mend_object(piece)
+    if mended is None:
+        return None
+    value, reason = mended
+    return Piece(offset, piece, "fine" if reason is None else "repaired", reason, value)
+
+
+def _lose(window: _Window, at: int, start: _Start) -> Generator[Piece, None, int]:
+    """Hands out as lost everything up to the next object, and returns where that begins."""
+    pattern = start.pattern(window.data, at)
+    searched = at + 1
+    reason: str | None = "a damaged object"
+    while True:
+        following = pattern.search(window.data, searched)
+        if following is not None:
+            stop = following.end(1)
+        elif window.ended:
+            stop = len(window.data)
+            reason = reason and "half an object (truncated tail)"
+        else:  # an opening may straddle the end of what was read
+            stop = max(at, len(window.data) - STRADDLE)
+        if stop > at:
+            yield Piece(window.base + at, window.data[at:stop], "lost", reason)
+            reason = None
+        if following is not None or window.ended:
+            return stop
+        window.more(stop)
+        at, searched = 0, 0
+
+
+def _between(window: _Window, at: int, stop: int) -> Piece:
+    data = window.data[at:stop]
+    offset = window.base + at
+    bare = data.removeprefix(BOM) if offset == 0 else data
+    if not bare.strip(_BETWEEN):
+        return Piece(offset, data, "space")
+    return Piece(offset, data, "lost", "text between the objects")

@@ -1,0 +1,66 @@
+"""JSON lines -> records: a fast parser for what is whole, a forgiving one for what a killed run left.
+
+Every physical line is counted once in the ledger: read, repaired (and understood), or skipped with its
+byte offset and a reason. Strings may hold lone surrogates: encode them with "surrogatepass".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from rollprof.schema.ledger import Ledger
+from rollprof.sources.documents import read_json_document
+from rollprof.sources.mending import mend
+from rollprof.sources.opening import damage_of, open_bytes
+from rollprof.sources.records import JsonRecord, SniffedFile
+from rollprof.sources.splitting import TOO_LONG, physical_lines
+
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def read_json(file: SniffedFile, ledger: Ledger) -> Iterator[JsonRecord]:
+    """The JSON objects of a file, by its kind: one per line, or a document."""
+    if file.kind == "json_document":
+        return read_json_document(file, ledger)
+    return read_json_lines(file, ledger)
+
+
+def read_json_lines(
+    file: SniffedFile, ledger: Ledger, lo: int = 0, hi: int | None = None
+) -> Iterator[JsonRecord]:
+    """The objects of the lines that start at lo <= offset < hi, in order.
+
+    A line is read whole even where it ends beyond `hi`: ranges that touch give every line exactly once.
+    `lo` > 0 needs a plain file. Raises InputProblem where the file cannot be opened.
+    """
+    offset, line = lo, None
+    with open_bytes(file.path, file.compression) as stream:
+        for offset, line, complete in physical_lines(stream, lo, hi):
+            if line is None:
+                ledger.skip(file.name, offset, TOO_LONG)
+                continue
+            try:
+                data = _decode(line)
+            except (ValueError, RecursionError):
+                yield from _mended(file.name, ledger, offset, line, complete)
+            else:
+                ledger.read += 1
+                yield JsonRecord(data, offset)
+        damage = damage_of(stream)
+        if damage is not None:
+            ledger.note(file.name, offset + len(line or b""), damage)
+
+
+def _mended(name: str, ledger: Ledger, offset: int, line: bytes, complete: bool) -> Iterator[JsonRecord]:
+    objects, reason = mend(line, complete=complete)
+    if reason is None:
+        ledger.read += 1
+    elif objects:
+        ledger.repair(name, offset, reason)
+    else:
+        ledger.skip(name, offset, reason)
+    for within, data in objects:
+        yield JsonRecord(data, offset + within)

@@ -1,0 +1,101 @@
+"""Opening inputs: plain, gzip and zstd files, standard input; what they weigh and how to know them again.
+
+Compression is told by magic bytes, never by the file's extension. A compressed stream that ends early or
+is damaged gives everything that could be unpacked and then simply ends; `damage_of` says what was wrong,
+so that a reader can put it into the ledger.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import io
+import os
+import shutil
+import sys
+import tempfile
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, BinaryIO, Literal, cast
+
+from rollprof.errors import InputProblem
+from rollprof.sources.unpacking import Gzip, Unpacking, Zstd
+
+Compression = Literal["none", "gz", "zst"]
+
+BUFFER = 1 << 20
+EDGE = 64 << 10
+"""Bytes at either end of a file that its fingerprint covers."""
+
+_MAGIC: tuple[tuple[bytes, Compression], ...] = ((b"\x1f\x8b", "gz"), (b"\x28\xb5\x2f\xfd", "zst"))
+
+
+def detect_compression(path: str) -> Compression:
+    """What the first bytes of `path` say. Raises InputProblem where it cannot be read."""
+    with open_plain(path) as file:
+        start = file.read(4)
+    for magic, compression in _MAGIC:
+        if start.startswith(magic):
+            return compression
+    return "none"
+
+
+def open_plain(path: str) -> BinaryIO:
+    """The file's own bytes, buffered. Raises InputProblem, one line, where it cannot be opened."""
+    try:
+        return Path(path).open("rb", buffering=BUFFER)
+    except OSError as error:
+        raise InputProblem(f"cannot read {path}: {error.strerror or error}") from error
+
+
+def open_bytes(path: str, compression: str = "none") -> BinaryIO:
+    """The decompressed bytes of `path`, buffered.
+
+    Only `none` can be seeked. Raises InputProblem for a file that cannot be opened and MissingExtra for
+    zstd without its package; damage inside a compressed stream ends it instead (see `damage_of`).
+    """
+    file = open_plain(path)
+    if compression == "none":
+        return file
+    raw = Unpacking(file, Gzip() if compression == "gz" else Zstd())
+    return cast(BinaryIO, io.BufferedReader(raw, BUFFER))
+
+
+def damage_of(stream: BinaryIO) -> str | None:
+    """Why a compressed stream from `open_bytes` ended before its end; None where it did not."""
+    raw: Any = getattr(stream, "raw", None)
+    return raw.damage if isinstance(raw, Unpacking) else None
+
+
+def fingerprint(path: str) -> str:
+    """32 hex digits from the size and the first and last 64 KiB: cheap at any size.
+
+    A log that grew, or was written anew, has another fingerprint; a change in the middle that keeps the
+    size is not seen.
+    """
+    with open_plain(path) as file:
+        size = os.fstat(file.fileno()).st_size
+        digest = blake2b(str(size).encode(), digest_size=16)
+        digest.update(file.read(EDGE))
+        if size > EDGE:
+            file.seek(max(EDGE, size - EDGE))
+            digest.update(file.read(EDGE))
+    return digest.hexdigest()
+
+
+def spool_stdin() -> str:
+    """Copies standard input into a temporary file and returns its path."""
+    return spool(sys.stdin.buffer)
+
+
+def spool(stream: BinaryIO) -> str:
+    """Copies what can be read only once (a pipe) into a temporary file that lives as long as the process."""
+    with tempfile.NamedTemporaryFile(prefix="rollprof-", delete=False) as copy:
+        atexit.register(_forget, copy.name)
+        shutil.copyfileobj(stream, copy, BUFFER)
+    return copy.name
+
+
+def _forget(path: str) -> None:
+    with contextlib.suppress(OSError):
+        Path(path).unlink()

@@ -1,0 +1,38 @@
+"""Looking for one line in a file of any size, in bounded memory."""
+
+from __future__ import annotations
+
+import re
+
+from rollprof.sources.opening import open_bytes
+from rollprof.sources.records import SniffedFile
+
+WINDOW = 4 << 20
+LONG_LINE = 1 << 20
+"""Of a line longer than this only the last OVERLAP bytes are searched together with what follows."""
+OVERLAP = 64 << 10
+
+
+def search_text(file: SniffedFile, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
+    """The first match of `pattern` in the (decompressed) file, None without one.
+
+    Meant for patterns within a line: `^` needs re.MULTILINE, a match over several lines may be missed.
+    The positions of the match count from the window it was found in, not from the start of the file.
+    The file is read window by window rather than mapped, so that a log of gigabytes stays out of memory.
+    """
+    held = b""
+    fresh = 0  # where in `held` an unsearched line starts
+    with open_bytes(file.path, file.compression) as stream:
+        while block := stream.read(WINDOW):
+            held += block
+            found = pattern.search(held, fresh)
+            if found is not None and (found.end() < len(held) or len(block) < WINDOW):
+                return found
+            # Only whole lines are done with: a match may begin in the last one. The byte before it is
+            # kept, so that `^` does not match in the middle of a line.
+            tail = held.rfind(b"\n")
+            if len(held) - tail > LONG_LINE:
+                tail = len(held) - OVERLAP
+            held = held[tail:] if tail >= 0 else held
+            fresh = 1 if tail >= 0 else 0
+        return pattern.search(held, fresh)
