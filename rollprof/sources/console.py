@@ -12,12 +12,15 @@ from rollprof.sources.opening import damage_of, open_bytes
 from rollprof.sources.prefixes import clock, spoken, without_transport
 from rollprof.sources.records import SniffedFile, TextLine
 from rollprof.sources.splitting import BOM, TOO_LONG, physical_lines
-from rollprof.sources.terminal_text import ODD, strip_escapes, visible
+from rollprof.sources.terminal_text import ODD, drawn, strip_escapes, visible
 from rollprof.sources.wraps import rejoin
 
 
-def read_console(file: SniffedFile, ledger: Ledger) -> Iterator[TextLine]:
+def read_console(file: SniffedFile, ledger: Ledger, *, redraws: bool = False) -> Iterator[TextLine]:
     """The lines of a console log in order, blank ones included.
+
+    `redraws`: what a later part of the same line overwrote comes too, each state of a progress bar on its
+    own.
 
     One physical line can give several: two actors on one line, or text before a progress bar. The first
     of them has lines=1, the others 0, so that sums count physical lines. Each physical line is counted
@@ -35,7 +38,7 @@ def read_console(file: SniffedFile, ledger: Ledger) -> Iterator[TextLine]:
             else:
                 ledger.repair(file.name, offset, reason)
             lines = 1
-            for actor, pid, time, part in _parts(text):
+            for actor, pid, time, part in _parts(text, redraws):
                 yield TextLine(part, actor, pid, time, offset, lines, complete, reason is not None)
                 lines = 0
         damage = damage_of(stream)
@@ -60,16 +63,17 @@ def _decode(raw: bytes, offset: int) -> tuple[str, str | None]:
     return text, ", ".join(reasons) or None
 
 
-def _parts(text: str) -> list[tuple[str, int, float | None, str]]:
+def _parts(text: str, redraws: bool) -> list[tuple[str, int, float | None, str]]:
     """(actor, pid, time, text) of everything that one physical line says; at least one."""
     odd = ODD.search(text) is not None
     if odd:
         text = strip_escapes(text)
     text, sent = without_transport(text)
+    show = drawn if redraws else visible
     parts = [
         (who.actor, who.pid, sent if sent is not None else clock(part), part)
         for who in spoken(text)
-        for part in (visible(who.text) if odd or "%|" in text else [who.text])
+        for part in (show(who.text) if odd or "%|" in text else [who.text])
     ]
     if parts:
         return parts

@@ -53,7 +53,7 @@ def visible(text: str) -> list[str]:
     before its first redraw, and text that follows a bar without a line break is parted from it. [] where
     nothing is left.
     """
-    parts = [p for part in text.split("\r") for p in _part_bar(strip_controls(part)) if p.strip()]
+    parts = drawn(text)
     if not parts:
         return []
     shown = [parts[-1]]
@@ -63,6 +63,12 @@ def visible(text: str) -> list[str]:
     elif len(parts) > 1 and _glued(text, parts[-2], parts[-1]):
         shown = [parts[-2], *shown]
     return shown
+
+
+def drawn(text: str) -> list[str]:
+    """Everything that a line with carriage returns showed at some time, in order, cleaned: each state of a
+    progress bar, and the texts between them."""
+    return [p for part in text.split("\r") for p in _part_bar(strip_controls(part)) if p.strip()]
 
 
 def _part_bar(part: str) -> list[str]:
