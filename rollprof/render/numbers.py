@@ -37,10 +37,11 @@ def percent_range(low: float, high: float) -> str:
 
 def interval_decimals(low: float, high: float) -> int:
     """Digits of a percentage that an interval of this width supports: 0, 1, 2 or more."""
-    width = abs(high - low) * 100
-    if width >= 2:
+    half = abs(high - low) * 50
+    if half >= 1:
         return 0
-    return min(_MOST_DECIMALS, max(1, math.ceil(-math.log10(width)) + 1)) if width > 0 else 1
+    # The slack keeps .02 from needing a third digit because of binary fractions.
+    return min(_MOST_DECIMALS, math.ceil(-math.log10(half) - 1e-6)) if half > 0 else 1
 
 
 def figure_decimals(basis: Basis | None, interval: tuple[float, float] | None) -> int:
@@ -121,6 +122,14 @@ def quantity(value: float, unit: str) -> str:
     if unit in ("", "ratio", "correlation", "count"):
         return number(value)
     return f"{number(value)} {unit}"
+
+
+def between(low: float, high: float, unit: str) -> str:
+    """`55.5 s to 86.9 s`, `4,000 to 4,822 tokens`: a word that is the same on both sides stands once."""
+    first, second = quantity(low, unit), quantity(high, unit)
+    repeated = f" {unit}"
+    short = unit not in ("s", "h", "fraction") and first.endswith(repeated) and second.endswith(repeated)
+    return f"{first.removesuffix(repeated) if short else first} to {second}"
 
 
 def plural(count: float, word: str) -> str:

@@ -58,10 +58,18 @@ def _size(run: RunInfo) -> str:
 
 def ledger_line(page: Page, ledger: Mapping[str, Any]) -> None:
     """Nothing when every line was read as it stood; else the counts and the first place."""
-    repaired, skipped = int(ledger.get("repaired", 0)), int(ledger.get("skipped", 0))
-    dropped, notes = int(ledger.get("dropped", 0)), int(ledger.get("notes", 0))
-    if not (repaired or skipped or notes or dropped):
-        return
+    words = ledger_words(ledger)
+    if words:
+        page.row((words, "yellow" if ledger.get("skipped") else "dim"))
+
+
+def ledger_words(ledger: Mapping[str, Any]) -> str:
+    """`5,120 lines, 12 repaired, 3 skipped (run.jsonl at byte 18,231: half a line)`; empty when clean."""
+    repaired, skipped, dropped, notes = (
+        int(ledger.get(name, 0)) for name in ("repaired", "skipped", "dropped", "notes")
+    )
+    if not (repaired or skipped or dropped or notes):
+        return ""
     counts = joined(
         (
             plural(int(ledger.get("read", 0)) + repaired + skipped, "line"),
@@ -73,8 +81,7 @@ def ledger_line(page: Page, ledger: Mapping[str, Any]) -> None:
         ", ",
     )
     problems = sorted(ledger.get("problems", ()), key=lambda p: _rank(str(p.get("kind"))))
-    first = f" ({place(problems[0])})" if problems else ""
-    page.row((counts + first, "yellow" if skipped else "dim"))
+    return counts + (f" ({place(problems[0])})" if problems else "")
 
 
 def _rank(kind: str) -> int:

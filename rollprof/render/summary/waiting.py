@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from rollprof.analyzers.results import Analysis, Figure, StepResult, Straggler
 from rollprof.render import bars
-from rollprof.render.numbers import ABSENT, figure_percent, number, quantity
+from rollprof.render.numbers import ABSENT, between, figure_percent, number, quantity
 from rollprof.render.summary.headline import is_known, reason
 from rollprof.render.summary.page import Page, joined
 
@@ -62,7 +62,7 @@ def _words(page: Page, mean: Figure | None, share: Figure | None) -> None:
 
 def _amount(figure: Figure) -> str:
     if figure.value is None and figure.interval is not None:
-        return " to ".join(quantity(end, figure.unit) for end in figure.interval)
+        return between(*figure.interval, figure.unit)
     sign = {"upper": "at most ", "lower": "at least "}.get(figure.bound or "", "")
     return sign + quantity(figure.value or 0.0, figure.unit)
 
@@ -71,7 +71,8 @@ def _series(analysis: Analysis) -> Series | None:
     for name, unit, label in PER_STEP:
         values = tuple(_of(step, name) for step in analysis.steps)
         if any(v is not None for v in values):
-            return Series(unit, label, values)
+            whole = analysis.figures.get(name)
+            return Series(whole.unit if whole is not None else unit, label, values)
     return None
 
 
@@ -84,10 +85,7 @@ def _per_step(page: Page, analysis: Analysis, series: Series, worst: int) -> Non
     known = [(step.step, v) for step, v in zip(analysis.steps, series.values, strict=True) if v is not None]
     amounts = [v for _, v in known]
     if len(known) > 1:
-        ends = f"{quantity(min(amounts), series.unit)} to {quantity(max(amounts), series.unit)}"
-        line, run = bars.sparkline(series.values, page.width - 46)
-        each = f", each mark the worst of {run}" if run > 1 else ""
-        page.row(f"{series.label} by step ", (line, "cyan"), f"  {ends}", (each, "dim"), indent=2)
+        _sparkline(page, series, amounts)
     last = {s.step: s for s in analysis.stragglers}
     ranked = sorted(known, key=lambda item: -item[1])[:worst]
     digits = max(len(f"{step:,}") for step, _ in ranked) if ranked else 0
@@ -99,6 +97,19 @@ def _per_step(page: Page, analysis: Analysis, series: Series, worst: int) -> Non
             (_why(last.get(step), analysis.lengths.unit), "dim"),
             indent=2,
         )
+
+
+def _sparkline(page: Page, series: Series, amounts: list[float]) -> None:
+    label = f"{series.label} by step "
+    ends = f"  {between(min(amounts), max(amounts), series.unit)}"
+    room = page.width - 2 - len(label) - len(ends)
+    line, run = bars.sparkline(series.values, room)
+    each = ""
+    if run > 1:
+        each = f", worst of {run:,} each"
+        line, run = bars.sparkline(series.values, room - len(each))
+        each = f", worst of {run:,} each"
+    page.row(label, (line, "cyan"), ends, (each, "dim"), indent=2)
 
 
 def _why(straggler: Straggler | None, unit: str) -> str:
