@@ -1,0 +1,240 @@
+"""The decode cost from nothing but how long each step's generation took.
+
+Only the ratio of costs is fitted: a fixed cost fitted beside it swallows everything (on a real engine the
+median error of slot_idle was .34 with it and .03 without). What the durations cannot tell apart widens the
+interval, and durations that say less than the median step says have no skill at all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rollprof.model.decode import PRIOR_RATIO, DecodeCost
+from rollprof.model.estimate import Estimate
+from rollprof.model.ratio import Draws, Floats, Grid, Work, idle_draws, make_grid, thin, weigh
+from rollprof.model.shape import StepShape
+
+MIN_STEPS = 5
+"""Steps with a duration and lengths below which no fit has skill: a test of four differences has no power."""
+
+HIDDEN_SHARE = 0.25
+"""Share of a duration that may be fixed cost where the log does not separate it (public runs: up to a half,
+of which the dependence of time on length finds what exceeds this)."""
+
+HIDDEN_SHARE_OF_ENGINE_CLOCK = 0.08
+"""The same where k0 was logged, so that the duration is the engine's own (a public run: 0 to .08)."""
+
+_FOLDS = 20
+_NO_SKILL = "step times do not identify the decode cost here"
+
+
+@dataclass(frozen=True, slots=True)
+class StepsFit:
+    """The decode cost as the durations of `n` steps tell it.
+
+    `ratio` is `b/a`, `context_ratio` `c/a` per context token (0 where prompts are unknown); `cost` has their
+    medians, in seconds, and the median of the given k0. `noise` is the standard deviation of log seconds
+    between steps. Errors are means of `|log(predicted/measured)|` over steps that the prediction had not
+    seen: `held_out_error` of this fit, `constant_error` of the median of the other steps; nan below 2 steps.
+
+    `scaling` is the power of decode time with which the durations grow, 1 if they are decode time alone.
+    `hidden_share` is how much of a duration may still be fixed cost; it lowers the low end of intervals.
+    `left_out` steps had no usable duration or no tokens. Without `skill`, `why` says so in a sentence, and
+    estimates are not to be shown: the bracket of the shape is.
+
+    Not for multi-turn runs with tools, whose durations are not decode time.
+    """
+
+    cost: DecodeCost
+    ratio: Estimate
+    context_ratio: Estimate
+    noise: float
+    scaling: Estimate
+    hidden_share: float
+    held_out_error: float
+    constant_error: float
+    skill: bool
+    why: str
+    n: int
+    left_out: int
+    draws: Draws
+
+    def slot_idle(self, shape: StepShape, duration: float | None = None) -> Estimate:
+        """Share of decode slots without work; nan for a step without tokens.
+
+        With the `duration` of this step (seconds, as fitted), the time it took too much or too little was
+        somewhere in it, and widens the interval.
+        """
+        return self._estimate(shape, duration, effective=False)
+
+    def effective_idle(
+        self,
+        shape: StepShape,
+        duration: float | None = None,
+        *,
+        at_least: float = 0.0,
+        at_most: float = 1.0,
+    ) -> Estimate:
+        """What the same tokens at the step's own full batch would have saved; about twice as uncertain.
+
+        `at_least` and `at_most` are an engine_idle and slot_idle known better, if any (nan: not known).
+        """
+        return self._estimate(shape, duration, effective=True).within(at_least, at_most)
+
+    def _estimate(self, shape: StepShape, duration: float | None, *, effective: bool) -> Estimate:
+        if not shape.tokens > 0:
+            return Estimate(math.nan, math.nan, math.nan)
+        log_seconds = self.draws.log_seconds(shape)
+        drift = self.draws.noise
+        if self.n and duration is not None and 0 < duration - self.cost.k0 < math.inf:
+            drift = np.hypot(drift, math.log(duration - self.cost.k0) - log_seconds)
+        slot, lost = idle_draws(shape, self.draws, drift)
+        busy = self.cost.k0 / (self.cost.k0 + np.exp(log_seconds)) if self.cost.k0 else 0.0
+        value, low, high = Estimate.of((lost if effective else slot) * (1.0 - busy))
+        return Estimate(value, low * (1.0 - self.hidden_share), high)
+
+
+def fit_steps(
+    durations: ArrayLike,
+    shapes: Sequence[StepShape],
+    k0: ArrayLike | None = None,
+    *,
+    prior_center: float = PRIOR_RATIO,
+    prior_factor: float = 3.0,
+) -> StepsFit:
+    """Fit `b/a` (and `c/a` where every shape knows its prompts) to the seconds that steps took to generate.
+
+    `durations` (n,) and `shapes` (n,) in the order of the steps; `k0`, one number or one per step, is what
+    the log itself says to be fixed (verl: `timing_s/gen - timing_s/generate_sequences`) and is taken off;
+    None means that the log does not say. Durations that are not finite or not above k0, and steps without
+    tokens, are left out and counted. `prior_factor` is one standard deviation: read as the 90 % range, the
+    intervals covered 6 of 9 measured steps instead of 8. ValueError if the lengths of the inputs differ.
+    """
+    seconds = np.asarray(durations, dtype=np.float64)
+    if seconds.shape != (len(shapes),):
+        raise ValueError(f"{seconds.size} durations but {len(shapes)} shapes")
+    fixed = np.broadcast_to(np.asarray(0.0 if k0 is None else k0, dtype=np.float64), seconds.shape)
+    tokens = np.array([s.tokens for s in shapes], dtype=np.float64)
+    usable = np.isfinite(seconds) & np.isfinite(fixed) & (fixed >= 0) & (seconds > fixed) & (tokens > 0)
+    kept = [s for s, good in zip(shapes, usable, strict=True) if good]
+    log_seconds = np.log(seconds[usable] - fixed[usable])
+    grid = make_grid(
+        prior_center, prior_factor, with_context=bool(kept) and all(s.prompts_known for s in kept)
+    )
+    log_work = grid.log_work(Work.of(kept))
+    weight, scale = weigh(grid, log_seconds, log_work)
+    draws = thin(grid, weight, scale)
+    fit_error, constant_error = _held_out(grid, log_seconds, log_work)
+    scaling = _scaling(log_seconds, log_work @ weight.sum(axis=1))
+    most = HIDDEN_SHARE if k0 is None else HIDDEN_SHARE_OF_ENGINE_CLOCK
+    why = _why_not(fit_error, constant_error, scaling, most)
+    ratio, context_ratio = Estimate.of(draws.ratio), Estimate.of(draws.context_ratio)
+    a = math.exp(float(np.median(draws.log_scale)))
+    known = fixed[usable] if usable.any() else np.zeros(1)
+    return StepsFit(
+        cost=DecodeCost(float(np.median(known)), a, a * ratio.value, a * context_ratio.value),
+        ratio=ratio,
+        context_ratio=context_ratio,
+        noise=float(np.median(draws.noise)),
+        scaling=scaling,
+        hidden_share=float(np.clip(1.0 - scaling.low, 0.02, most)) if scaling.low > -math.inf else most,
+        held_out_error=_mean(fit_error),
+        constant_error=_mean(constant_error),
+        skill=not why,
+        why=why,
+        n=len(kept),
+        left_out=len(shapes) - len(kept),
+        draws=draws,
+    )
+
+
+def drift(
+    durations: ArrayLike, shapes: Sequence[StepShape], cost: DecodeCost, k0: ArrayLike | None = None
+) -> float:
+    """How many times slower the second half of the steps decodes than the first, at the same work.
+
+    The ratio of the geometric means of measured over modelled decode seconds; 1 on a steady host, nan with
+    less than two usable steps in a half.
+    """
+    seconds = np.asarray(durations, dtype=np.float64) - np.asarray(0.0 if k0 is None else k0)
+    work = Work.of(shapes)
+    model = cost.a * work.steps + cost.b * work.tokens + cost.c * work.context
+    usable = np.isfinite(seconds) & (seconds > 0) & (model > 0)
+    slowness = np.log(seconds[usable] / model[usable])
+    half = len(slowness) // 2
+    if half < 2:
+        return math.nan
+    return float(np.exp(slowness[-half:].mean() - slowness[:half].mean()))
+
+
+def _held_out(grid: Grid, log_seconds: Floats, log_work: Floats) -> tuple[Floats, Floats]:
+    """`|log(predicted/measured)|` of each step by the fit, and by the median, of the other folds; (n,) each.
+
+    Up to 20 steps are left out one by one, more in 20 interleaved folds.
+    """
+    n = len(log_seconds)
+    fit_error, constant_error = np.full(n, math.nan), np.full(n, math.nan)
+    fold = np.arange(n) % min(n, _FOLDS) if n else np.zeros(0, np.int64)
+    for f in range(min(n, _FOLDS) if n > 1 else 0):
+        out = fold == f
+        weight, scale = weigh(grid, log_seconds[~out], log_work[~out])
+        predicted = (log_work[out] + scale) @ weight.sum(axis=1)
+        fit_error[out] = np.abs(log_seconds[out] - predicted)
+        constant_error[out] = np.abs(log_seconds[out] - np.median(log_seconds[~out]))
+    return fit_error, constant_error
+
+
+def _scaling(log_seconds: Floats, log_work: Floats) -> Estimate:
+    """Slope of log seconds on log decode work, with its 90 % interval; unbounded where work does not vary."""
+    v = log_work - log_work.mean() if len(log_work) else log_work
+    spread = float(v @ v)
+    if len(v) < 3 or spread < 1e-9:
+        return Estimate(math.nan, -math.inf, math.inf)
+    from scipy.special import stdtrit
+
+    slope = float(v @ log_seconds) / spread
+    residual = log_seconds - log_seconds.mean() - slope * v
+    freedom = len(v) - 2
+    half = float(stdtrit(freedom, 0.95)) * math.sqrt(float(residual @ residual) / freedom / spread)
+    return Estimate(slope, slope - half, slope + half)
+
+
+def _why_not(fit_error: Floats, constant_error: Floats, scaling: Estimate, most: float) -> str:
+    """Why the fit has no skill, as a sentence; empty if it has.
+
+    Skill is a held-out error at least a tenth below the median step's, and by more than chance (one-sided
+    paired t-test at 5 %): on durations that do not depend on lengths, merely being below happens to one run
+    in three.
+    """
+    n = len(fit_error)
+    if n < MIN_STEPS:
+        return f"{_NO_SKILL}: {n} of the steps have a duration and lengths, at least {MIN_STEPS} are needed"
+    if scaling.high < 1.0 - most or scaling.low > 1.0 + most:
+        return (
+            f"{_NO_SKILL}: they grow with decode work to the power {scaling.value:.2f}, not 1, "
+            "so that something else than decoding fills them"
+        )
+    gain = constant_error - fit_error
+    if fit_error.mean() < 0.9 * constant_error.mean() and _beyond_chance(gain):
+        return ""
+    return (
+        f"{_NO_SKILL}: on steps it has not seen the fit is off by {fit_error.mean():.1%}, "
+        f"the median step by {constant_error.mean():.1%}"
+    )
+
+
+def _beyond_chance(gain: Floats) -> bool:
+    """Whether the mean of paired differences is above 0, one-sided at 5 %."""
+    from scipy.special import stdtrit
+
+    error = float(gain.std(ddof=1)) / math.sqrt(len(gain))
+    return float(gain.mean()) > error * float(stdtrit(len(gain) - 1, 0.95))
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else math.nan
