@@ -80,10 +80,9 @@ def _peek_tasks(
     tasks = []
     for item in chosen:
         task = plan([(item.file, item.claim, 0)], options, workers=1)[0]
-        whole = task.hi is None or task.hi >= item.file.size
-        if not whole or item.file.size > PEEK_BYTES:
-            task = replace(task, hi=min(PEEK_BYTES, item.file.size))
-            whole = False
+        whole = task.hi is None
+        if item.file.kind != "parquet" and item.file.size > PEEK_BYTES:
+            task, whole = replace(task, hi=PEEK_BYTES), False
         tasks.append((task, whole))
     return tasks
 
