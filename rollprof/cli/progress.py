@@ -82,6 +82,7 @@ def _bar() -> Progress:
         TransferSpeedColumn(),
         TimeRemainingColumn(compact=True, elapsed_when_finished=False),
         console=Console(file=sys.stderr),
+        get_time=monotonic,
         auto_refresh=False,
         transient=True,
         redirect_stdout=False,

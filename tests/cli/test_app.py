@@ -1,0 +1,184 @@
+"""Every exit code, as the shell sees it; one line on stderr; never a traceback."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+Rollprof = Callable[..., "subprocess.CompletedProcess[str]"]
+BOOM = "import rollprof.analyzers.registry as r\ndef spec(name): raise {}\nr.spec = spec"
+
+
+def one_line(done: subprocess.CompletedProcess[str]) -> str:
+    assert done.stderr.count("\n") == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stderr.startswith("rollprof: ")
+    return done.stderr.strip()
+
+
+@pytest.mark.parametrize("arguments", [("--version",), ("--help",), ("-h",), ("schema",), ("explain",)])
+def test_done_is_0(rollprof: Rollprof, arguments: tuple[str, ...]) -> None:
+    done = rollprof(*arguments)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nope",), "No such command 'nope' (rollprof --help)"),
+        (("analyz",), "Did you mean 'analyze'?"),
+        (("analyze", "--nope"), "No such option: --nope"),
+        (("analyze", "--steps"), "--steps"),
+        (("analyze", "--steps", "9:1"), "ends before it starts"),
+        (("analyze", "--gpu-hour-cost", "cheap"), "--gpu-hour-cost"),
+        (("explain", "slot_idel"), "no figure is called slot_idel (did you mean slot_idle"),
+        (("explain", "a", "b"), "explain"),
+        (("convert",), "Missing argument"),
+        (("report",), "no run given"),
+        (("analyze",), "no run given, and no dataset in .rollprof (rollprof analyze RUN)"),
+    ],
+)
+def test_bad_usage_is_2(rollprof: Rollprof, arguments: tuple[str, ...], words: str) -> None:
+    done = rollprof(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert words in one_line(done)
+
+
+def test_no_command_shows_help_and_is_bad_usage(rollprof: Rollprof) -> None:
+    done = rollprof()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "Usage: rollprof" in done.stderr
+
+
+def test_bad_configuration_is_2(rollprof: Rollprof, tmp_path: Path) -> None:
+    (tmp_path / "rollprof.toml").write_text("# first\ngpu_hour_cots = 2\n")
+    done = rollprof("report")
+    assert done.returncode == 2
+    assert one_line(done).endswith("rollprof.toml:2: unknown key gpu_hour_cots (did you mean gpu_hour_cost?)")
+
+
+def test_bad_environment_is_2(rollprof: Rollprof) -> None:
+    done = rollprof("report", env={"ROLLPROF_SPLIT": "test"})
+    assert done.returncode == 2
+    assert "ROLLPROF_SPLIT: split must be one of train, eval" in one_line(done)
+
+
+def test_internal_errors_are_70_and_one_line(rollprof: Rollprof) -> None:
+    done = rollprof("explain", "x", patch=BOOM.format("KeyError('lost\\n\\x1b[31m')"))
+    assert (done.returncode, done.stdout) == (70, "")
+    line = one_line(done)
+    assert line.startswith("rollprof: internal error: KeyError: ")
+    assert "ROLLPROF_DEBUG=1" in line
+    assert "\x1b" not in line
+
+
+def test_debug_shows_the_traceback(rollprof: Rollprof) -> None:
+    boom = BOOM.format("KeyError('lost')")
+    done = rollprof("explain", "x", patch=boom, env={"ROLLPROF_DEBUG": "1"})
+    assert done.returncode == 70
+    assert "Traceback (most recent call last)" in done.stderr
+    assert "Traceback" not in rollprof("explain", "x", patch=boom, env={"ROLLPROF_DEBUG": "0"}).stderr
+
+
+@pytest.mark.parametrize("what", ["MemoryError()", "RecursionError('deep')", "AssertionError()"])
+def test_other_internal_errors(rollprof: Rollprof, what: str) -> None:
+    done = rollprof("explain", "x", patch=BOOM.format(what))
+    assert done.returncode == 70
+    one_line(done)
+
+
+def test_trouble_with_files_is_2(rollprof: Rollprof) -> None:
+    done = rollprof(
+        "explain", "x", patch=BOOM.format("PermissionError(13, 'Permission denied', '/root/x.jsonl')")
+    )
+    assert done.returncode == 2
+    assert one_line(done) == "rollprof: /root/x.jsonl: Permission denied"
+
+
+def test_ctrl_c_is_130(tmp_path: Path) -> None:
+    code = (
+        "import rollprof.analyzers.registry as r, time, sys\n"
+        "def spec(name):\n    print('here', flush=True)\n    time.sleep(60)\n"
+        "r.spec = spec\nsys.argv = ['rollprof', 'explain', 'x']\n"
+        "from rollprof.cli.app import main\nsys.exit(main())"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "here\n"
+    process.send_signal(signal.SIGINT)
+    _, stderr = process.communicate(timeout=20)
+    assert (process.returncode, stderr) == (130, "rollprof: interrupted\n")
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("schema",), ("schema", "--json")])
+def test_a_reader_that_leaves_is_no_error(tmp_path: Path, arguments: tuple[str, ...]) -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", "rollprof", *arguments],
+            stdout=write,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            timeout=60,
+        )
+    finally:
+        os.close(write)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_full_disk_is_said(tmp_path: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "rollprof", "schema"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=tmp_path,
+            timeout=60,
+        )
+    assert done.returncode == 2
+    assert one_line(done) == "rollprof: cannot write the result: No space left on device"
+
+
+def test_help_is_quick(rollprof: Rollprof) -> None:
+    seconds = []
+    for _ in range(5):
+        start = time.perf_counter()
+        assert rollprof("--help").returncode == 0
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 0.3
+
+
+@pytest.mark.parametrize("verb", ["analyze", "report", "convert", "explain", "schema", "demo"])
+def test_every_verb_has_help_with_examples(rollprof: Rollprof, verb: str) -> None:
+    done = rollprof(verb, "--help")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Examples:" in done.stdout
+    assert f"  rollprof {verb}" in done.stdout
+    assert max(map(len, done.stdout.split("\n"))) <= 100
+
+
+def test_only_what_exists_is_offered(rollprof: Rollprof) -> None:
+    text = rollprof("--help").stdout
+    assert not any(f"\n  {verb} " in text for verb in ("check", "whatif", "compare", "doctor"))
+    assert "--html" not in rollprof("report", "--help").stdout
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_poor_encodings_get_ascii(rollprof: Rollprof, encoding: str) -> None:
+    done = rollprof("explain", "step_idle", env={"PYTHONIOENCODING": encoding})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
