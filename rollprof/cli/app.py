@@ -6,9 +6,11 @@ from __future__ import annotations
 import os
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TextIO
 
 from rollprof.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, RollprofError
 
@@ -40,7 +42,9 @@ def _invoke(arguments: list[str]) -> int:
     with suppress(AttributeError, ValueError):
         sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     try:
-        result = typer.main.get_command(app).main(arguments, prog_name="rollprof", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _remark
+            result = typer.main.get_command(app).main(arguments, prog_name="rollprof", standalone_mode=False)
     except ReaderGone:
         forget_stdout()
         return EXIT_OK
@@ -53,8 +57,25 @@ def _invoke(arguments: list[str]) -> int:
     return result if isinstance(result, int) else EXIT_OK
 
 
+def _remark(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,  # noqa: ARG001
+    lineno: int,  # noqa: ARG001
+    file: TextIO | None = None,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> None:
+    """Warnings of our own are remarks for the user; those of libraries are for us."""
+    if category.__module__.startswith("rollprof") or _debugging():
+        _say(str(message))
+
+
+def _debugging() -> bool:
+    return os.environ.get("ROLLPROF_DEBUG", "0") not in ("", "0")
+
+
 def _report(problem: Exception) -> int:
-    if os.environ.get("ROLLPROF_DEBUG", "0") not in ("", "0"):
+    if _debugging():
         traceback.print_exception(problem)
     if isinstance(problem, RollprofError):
         _say(problem.message, problem.hint)

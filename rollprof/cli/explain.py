@@ -19,8 +19,20 @@ Examples:
   rollprof explain slot_idle
   rollprof explain                         the list of all figures
 """
+
+
+def _names(incomplete: str) -> list[str]:
+    """For shell completion."""
+    from rollprof.analyzers.registry import REGISTRY
+
+    return [name for name in REGISTRY if name.startswith(incomplete)]
+
+
 Name = Annotated[
-    str | None, typer.Argument(metavar="FIGURE", help="Name of a figure; without it, all are listed.")
+    str | None,
+    typer.Argument(
+        metavar="FIGURE", help="Name of a figure; without it, all are listed.", autocompletion=_names
+    ),
 ]
 
 

@@ -177,6 +177,32 @@ def test_only_what_exists_is_offered(rollprof: Rollprof) -> None:
     assert "--html" not in rollprof("report", "--help").stdout
 
 
+def test_our_warnings_are_remarks_and_those_of_libraries_are_not_shown(rollprof: Rollprof) -> None:
+    patch = (
+        "import rollprof.analyzers.registry as r, warnings\nold = r.spec\n"
+        "class Ours(UserWarning): __module__ = 'rollprof.x'\n"
+        "def spec(name):\n"
+        "    warnings.warn('an adapter\\nis broken', Ours)\n"
+        "    warnings.warn('theirs')\n    return old(name)\n"
+        "r.spec = spec"
+    )
+    done = rollprof("explain", "slot_idle", patch=patch)
+    assert (done.returncode, done.stderr) == (0, "rollprof: an adapter is broken\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"), [("rollprof ex", "explain"), ("rollprof explain slot_", "slot_idle")]
+)
+def test_shells_complete_verbs_and_figures(rollprof: Rollprof, words: str, offered: str) -> None:
+    env = {
+        "_ROLLPROF_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }
+    done = rollprof(env=env)
+    assert (done.returncode, done.stdout.split()) == (0, [offered])
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
 def test_poor_encodings_get_ascii(rollprof: Rollprof, encoding: str) -> None:
     done = rollprof("explain", "step_idle", env={"PYTHONIOENCODING": encoding})

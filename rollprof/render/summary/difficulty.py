@@ -30,7 +30,7 @@ def difficulty(page: Page, analysis: Analysis) -> None:
     present = [c for c in COLUMNS if any(row.get(c[0]) is not None for row in rows)]
     page.heading(
         "Difficulty",
-        (f"  of the prompt, and response length in {analysis.lengths.unit}", "dim"),
+        (f"  length in {analysis.lengths.unit}; tail: longest 5 %", "dim"),
         _rho(analysis),
     )
     first = max(_FIRST, *(len(_name(row)) for row in rows))
