@@ -264,7 +264,11 @@ def logged() -> Analysis:
         stragglers=[],
         lengths=Lengths("tokens", None, None, None),
         missing=[
-            Missing("engine_idle", "no time per engine", "actor_rollout_ref.rollout.disable_log_stats=False"),
+            Missing(
+                "engine_idle",
+                "not in this log: no time per engine",
+                "actor_rollout_ref.rollout.disable_log_stats=False",
+            ),
             Missing("effective_idle", "step times do not identify the decode cost here"),
             Missing(
                 "difficulty_length_spearman", "no rollout dump", "trainer.rollout_data_dir=DIR (0.4.0 on)"

@@ -128,4 +128,9 @@ def _why_absent(analysis: Analysis) -> str:
 
 def reason(item: Missing) -> str:
     """Why a figure is absent and what would bring it."""
-    return joined((item.why, f"to get it: {item.enable}" if item.enable else ""), "; ")
+    return joined((why(item), f"to get it: {item.enable}" if item.enable else ""), "; ")
+
+
+def why(item: Missing) -> str:
+    """The reason alone; the words around it say already that the figure is not in this log."""
+    return item.why.removeprefix(ABSENT).removeprefix(": ")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rollprof.analyzers.results import Analysis, Figure
 from rollprof.render import bars
 from rollprof.render.numbers import ABSENT, figure_percent, percent
-from rollprof.render.summary.headline import is_known
+from rollprof.render.summary.headline import is_known, why
 from rollprof.render.summary.page import Page, joined, pad
 
 LADDER: tuple[tuple[str, str], ...] = (
@@ -26,7 +26,7 @@ _MAX_PHASES = 5
 
 def ladder(page: Page, analysis: Analysis) -> None:
     """One line a figure: name, bar, value, basis, reading."""
-    why = {item.figure: item.why for item in analysis.missing}
+    reasons = {item.figure: why(item) for item in analysis.missing}
     for name, reading in LADDER:
         figure = analysis.figures.get(name)
         if name == analysis.headline:
@@ -34,7 +34,7 @@ def ladder(page: Page, analysis: Analysis) -> None:
         if figure is not None and is_known(figure):
             _rung(page, figure, reading)
         elif name in CORE:
-            page.row(pad(name, 15), (joined((ABSENT, why.get(name, "")), ": "), "dim"), indent=2)
+            page.row(pad(name, 15), (joined((ABSENT, reasons.get(name, "")), ": "), "dim"), indent=2)
 
 
 def _rung(page: Page, figure: Figure, reading: str) -> None:
@@ -56,13 +56,14 @@ def _rung(page: Page, figure: Figure, reading: str) -> None:
 
 def phases(page: Page, analysis: Analysis) -> None:
     """Where the time of a step goes, largest first, on one line."""
-    shares = {name: f.value for name, f in analysis.phases.items() if f.value is not None and f.value > 0}
-    ranked = sorted(shares.items(), key=lambda item: -item[1])
-    parts = [f"{_words(name)} {percent(share, 0)}" for name, share in ranked[:_MAX_PHASES]]
+    shares = [(f.value, name, f.note) for name, f in analysis.phases.items() if f.value]
+    ranked = sorted(shares, key=lambda item: -item[0])
+    parts = [_phase(name, share, note) for share, name, note in ranked[:_MAX_PHASES]]
     if parts:
         rest = ["…"] if len(ranked) > _MAX_PHASES else []
         page.row("Step time: ", joined([*parts, *rest]), indent=2)
 
 
-def _words(name: str) -> str:
-    return name.removeprefix("phase_share_").removesuffix("_s").replace("_", " ")
+def _phase(name: str, share: float, note: str) -> str:
+    words = name.removeprefix("phase_share_").removesuffix("_s").replace("_", " ")
+    return f"{words} {percent(share, 0)}" + (" beside it" if note.startswith("beside") else "")
