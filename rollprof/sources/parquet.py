@@ -55,6 +55,13 @@ def read_parquet(file: SniffedFile, ledger: Ledger, groups: range | None = None)
                 ledger.skip(file.name, offset, reason, lines=rows - done)
 
 
+def group_sizes(file: SniffedFile) -> list[int]:
+    """Bytes of each row group in the file. Raises InputProblem where it is damaged."""
+    with open_parquet(file.path, file.name) as opened:
+        groups = [opened.metadata.row_group(i) for i in range(opened.num_row_groups)]
+        return [sum(g.column(c).total_compressed_size for c in range(g.num_columns)) for g in groups]
+
+
 def _batch_rows(opened: pq.ParquetFile, group: int) -> int:
     info = opened.metadata.row_group(group)
     per_row = max(1, info.total_byte_size // max(1, info.num_rows))

@@ -74,8 +74,9 @@ class SniffedFile:
     """What is known of an input file after a look at its head: enough for adapters to claim it.
 
     `path` is absolute, `name` relative to what the user gave (and what every message shows). `head` is
-    the first 64 KiB after decompression, `objects` the first JSON objects in it, `columns` a Parquet
-    file's column names and `metadata` its key-value metadata.
+    the first 64 KiB after decompression (4 KiB of JSON), `objects` the first JSON objects with long texts
+    and lists clipped, `columns` a Parquet file's column names and `metadata` its key-value metadata.
+    `metadata["problem"]` says why a file could not be read.
     """
 
     path: str

@@ -6,7 +6,7 @@ import json
 import re
 from typing import Any
 
-MAX_TEXT = 2000
+MAX_TEXT = 500
 MAX_ITEMS = 20
 MAX_DEPTH = 6
 
@@ -17,7 +17,7 @@ _UNFINISHED: dict[str, Any] = {'"': "", "[": [], "{": {}}
 
 
 def clipped(value: Any, depth: int = 0) -> Any:
-    """The value with strings of at most 2,000 characters, lists of at most 20 items, 6 levels deep."""
+    """The value with strings of at most 500 characters, lists of at most 20 items, 6 levels deep."""
     if isinstance(value, str):
         return value if len(value) <= MAX_TEXT else value[:MAX_TEXT]
     if depth >= MAX_DEPTH and isinstance(value, list | dict):

@@ -12,26 +12,32 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from rollprof.errors import InputProblem
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.documents import read_json_document
 from rollprof.sources.mending import mend
 from rollprof.sources.opening import detect_compression, open_bytes
 from rollprof.sources.parquet import open_parquet
-from rollprof.sources.records import SniffedFile
+from rollprof.sources.records import FileKind, SniffedFile
 from rollprof.sources.skeleton import clipped, skeleton
 from rollprof.sources.splitting import BOM, physical_lines
 
 HEAD = 64 << 10
-MAX_OBJECTS = 48
+JSON_HEAD = 4 << 10
+MAX_OBJECTS = 24
+MAX_LINES = 64
+"""Lines of the head that are looked at."""
 LONG_OBJECT = 64 << 20
 """Bytes of a first object that is read whole to learn its keys; of a longer one only the start is."""
 
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
 _SPACE = b" \t\r\n\0"
 _OBJECT = re.compile(rb'\{\s*(?:"|\})')
 _ARRAY = re.compile(rb'\[\s*(?:\{\s*["}]|\]\s*\Z)')
 _HOLE = re.compile(rb"\x00{16,}")  # what a crashed machine leaves in a text file
-_CONTROL = re.compile(rb"[\x00-\x07\x0b\x0e-\x1a\x1c-\x1f]")
+_CONTROLS = bytes(c for c in range(32) if c not in b"\b\t\n\f\r\x1b")
 _UNDECODABLE = 0.10
 """Share of control characters and broken UTF-8 above which a file is no text."""
 
@@ -112,8 +118,8 @@ def _parquet(plain: SniffedFile) -> SniffedFile:
 def _is_binary(head: bytes) -> bool:
     if head.startswith(_BINARY_MAGIC) or _is_safetensors(head):
         return True
-    text = _HOLE.sub(b"", head)
-    controls = len(_CONTROL.findall(text))
+    text = _HOLE.sub(b"", head) if b"\0" in head else head
+    controls = len(text) - len(text.translate(None, _CONTROLS))
     broken = text.decode("utf-8", "replace").count("\ufffd")
     return controls + broken > _UNDECODABLE * len(text) + 8
 
@@ -128,16 +134,16 @@ def _text(plain: SniffedFile) -> SniffedFile:
     if _ARRAY.match(start):
         return _document(plain)
     lines = _whole_lines(plain.head)
-    objects = [clipped(obj) for line in lines for _, obj in mend(line).objects]
+    objects = [obj for line in lines for obj in _objects(line)]
     if objects and 2 * len(objects) >= len(lines):
-        return replace(plain, kind="json_lines", objects=tuple(objects[:MAX_OBJECTS]))
+        return _json(plain, "json_lines", tuple(clipped(obj) for obj in objects[:MAX_OBJECTS]))
     if not _OBJECT.match(start):
         return plain
     if _spans_lines(start):
         return _document(plain)
     # Not one line could be understood: a first line longer than the head, or a file that is all damage.
     if 2 * sum(line.lstrip(_SPACE + BOM).startswith(b"{") for line in lines) >= len(lines):
-        return replace(plain, kind="json_lines", objects=_first_object(plain))
+        return _json(plain, "json_lines", _first_object(plain))
     return plain
 
 
@@ -149,11 +155,23 @@ def _spans_lines(start: bytes) -> bool:
 
 
 def _whole_lines(head: bytes) -> list[bytes]:
-    """Lines of the head with anything on them; not the last one where the head cuts it."""
-    lines = head.split(b"\n")
+    """The first lines with anything on them; not the last one where the head cuts it."""
+    lines = head.split(b"\n", 2 * MAX_LINES)
     if len(head) >= HEAD:
         lines.pop()
-    return [line for line in lines if line.strip(_SPACE + BOM)]
+    return [line for line in lines[: 2 * MAX_LINES] if line.strip(_SPACE + BOM)][:MAX_LINES]
+
+
+def _objects(line: bytes) -> list[dict[str, Any]]:
+    try:
+        return [_decode(line)]
+    except (ValueError, RecursionError):
+        return [obj for _, obj in mend(line).objects]
+
+
+def _json(plain: SniffedFile, kind: FileKind, objects: tuple[dict[str, Any], ...]) -> SniffedFile:
+    """Of JSON the objects say more than the bytes, and a dump may have thousands of files."""
+    return replace(plain, kind=kind, head=plain.head[:JSON_HEAD], objects=objects)
 
 
 def _document(plain: SniffedFile) -> SniffedFile:
@@ -162,7 +180,7 @@ def _document(plain: SniffedFile) -> SniffedFile:
         found.append(clipped(record.data))
         if len(found) >= MAX_OBJECTS or record.offset > HEAD:
             break
-    return replace(plain, kind="json_document", objects=tuple(found) or (skeleton(plain.head),))
+    return _json(plain, "json_document", tuple(found) or (skeleton(plain.head),))
 
 
 def _first_object(plain: SniffedFile) -> tuple[dict[str, Any], ...]:

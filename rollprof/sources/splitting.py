@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import BinaryIO
 
-BLOCK = 1 << 20
+BLOCK = 256 << 10
 LONGEST = 128 << 20
 """Bytes of the longest line that is held in memory; longer ones are reported, not read."""
 
@@ -43,9 +43,11 @@ def physical_lines(stream: BinaryIO, lo: int = 0, hi: int | None = None) -> Iter
         if lines:
             held.append(lines[0])
             size += len(lines[0])
-            yield start, b"".join(held) if size <= LONGEST else None, True
+            first = b"".join(held) if size <= LONGEST else None
+            held.clear()  # before the line is worked on: it may be large
+            yield start, first, True
             start += size + 1
-            held, size = [], 0
+            size = 0
             for line in lines[1:]:
                 if hi is not None and start >= hi:
                     return

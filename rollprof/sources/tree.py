@@ -8,6 +8,7 @@ import re
 import stat
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rollprof.errors import InputProblem
@@ -16,6 +17,10 @@ from rollprof.sources.opening import spool, spool_stdin
 from rollprof.sources.records import SniffedFile
 from rollprof.sources.searching import search_text
 from rollprof.sources.sniffing import keys_of, sniff
+
+MANY = 200
+FEW_OBJECTS = 4
+"""Objects that are kept of each file where there are many: a dump may have tens of thousands."""
 
 STDIN = "-"
 STDIN_NAME = "standard-input"
@@ -40,7 +45,10 @@ def find_files(arguments: Sequence[str]) -> list[SniffedFile]:
         for path, name in _of_argument(argument):
             info = Path(path).stat()
             found.setdefault((info.st_dev, info.st_ino), (path, name))
-    return [_sniff(path, name) for path, name in _distinct(list(found.values()))]
+    files = [_sniff(path, _printable(name)) for path, name in _distinct(list(found.values()))]
+    if len(files) <= MANY:
+        return files
+    return [replace(file, objects=file.objects[:FEW_OBJECTS]) for file in files]
 
 
 def natural_key(path: str) -> tuple[NaturalKey, ...]:
@@ -51,6 +59,11 @@ def natural_key(path: str) -> tuple[NaturalKey, ...]:
 def _natural(part: str) -> NaturalKey:
     pieces = (p for p in _DIGITS.split(part) if p)
     return tuple((0, int(p), p) if p.isascii() and p.isdigit() else (1, 0, p) for p in pieces)
+
+
+def _printable(name: str) -> str:
+    """A file's name may hold bytes that are no UTF-8; what is shown and stored may not."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def _of_argument(argument: str) -> Iterator[tuple[str, str]]:

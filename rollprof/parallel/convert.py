@@ -1,0 +1,108 @@
+"""One task -> rows of `rollouts`: reads the records, maps them, digests prompts and responses.
+
+Runs in worker processes: loads neither polars nor scipy, and keeps one batch of rows in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from rollprof.adapters.base import Dropped, MapperContext, RowMapper
+from rollprof.errors import InputProblem
+from rollprof.parallel.columns import RowBatches
+from rollprof.parallel.digests import storable
+from rollprof.parallel.tasks import ChunkResult, ChunkTask, Remark
+from rollprof.schema.ledger import Ledger
+from rollprof.sources.documents import read_json_document
+from rollprof.sources.lines import read_json_lines
+from rollprof.sources.parquet import read_parquet
+from rollprof.sources.sniffing import keys_of
+
+LONGEST_REASON = 200
+
+
+def convert_chunk(task: ChunkTask) -> ChunkResult:
+    """Read the task's records and turn them into rollouts.
+
+    A record that its mapper cannot use is skipped with the mapper's reason; a value that a column cannot
+    hold is left empty and remarked on. Raises RollprofError where the file cannot be read at all or an
+    extra is missing.
+    """
+    ledger = Ledger()
+    remarks: dict[str, Remark] = {}
+    mapper = mapper_for(task)
+    batches = RowBatches(task, mapper.columns, remarks)
+    name = task.file.name
+    seen = 0
+    for data, offset in records(task, ledger):
+        as_it_stood = ledger.read != seen  # the record's line was counted as read
+        seen = ledger.read
+        try:
+            row = mapper(data)
+        except Exception as error:  # whatever a mapper trips over, the other rows are worth having
+            reason = f"unusable record: {_line(error)}"
+            if as_it_stood and task.file.kind != "json_document":
+                ledger.read -= 1
+                seen -= 1
+                ledger.skip(name, offset, reason)
+            else:
+                ledger.note(name, offset, reason)
+            continue
+        if isinstance(row, Dropped):
+            ledger.dropped += 1
+            remark(remarks, f"left out: {storable(row.reason)}", offset)
+        else:
+            batches.add(row, offset)
+    return ChunkResult(
+        task=task,
+        ipc=batches.finish(),
+        totals=batches.totals(),
+        ledger=ledger,
+        rows=batches.rows,
+        remarks=remarks,
+    )
+
+
+def mapper_for(task: ChunkTask) -> RowMapper:
+    """The row mapper of the adapter that claimed the task's file."""
+    from rollprof.adapters import registry
+
+    return registry.load(task.claim.adapter).mapper(
+        MapperContext(
+            name=task.file.name,
+            stem=task.file.stem,
+            split=task.claim.split,
+            columns=task.options.columns,
+            hints={**task.options.hints, **task.claim.hints},
+            keys=keys_of(task.file),
+        )
+    )
+
+
+def records(task: ChunkTask, ledger: Ledger) -> Iterator[tuple[dict[str, Any], int]]:
+    """(record, byte offset) of the task; of a Parquet file, the number of the row among the task's."""
+    file = task.file
+    if file.kind in ("json_lines", "empty"):
+        return read_json_lines(file, ledger, task.lo, task.hi)
+    if file.kind == "json_document":
+        return read_json_document(file, ledger, task.hi)
+    if file.kind == "parquet":
+        groups = range(task.lo, 1 << 62 if task.hi is None else task.hi)
+        return ((row, number) for number, row in enumerate(read_parquet(file, ledger, groups)))
+    raise InputProblem(f"{file.name} is neither JSON nor Parquet: it holds no rollout records")
+
+
+def remark(remarks: dict[str, Remark], text: str, offset: int) -> None:
+    """Count `text` once more; the first offset stays."""
+    known = remarks.get(text)
+    if known is None:
+        remarks[text] = Remark(1, offset)
+    else:
+        known.count += 1
+
+
+def _line(error: Exception) -> str:
+    said = (str(error).splitlines() or [""])[0]
+    text = said if isinstance(error, ValueError) and said else f"{type(error).__name__} {said}".strip()
+    return storable(text[:LONGEST_REASON])

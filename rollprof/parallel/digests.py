@@ -1,0 +1,74 @@
+"""Prompts, responses and groups as numbers: what a dataset keeps of them instead of their text.
+
+All ids are BLAKE2b with 8 bytes of digest, read as an unsigned little-endian integer. Text is hashed as
+UTF-8 (lone surrogates as they would be encoded: "surrogatepass"); anything else, a chat above all, as
+canonical JSON: sorted keys, no blanks, characters as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+TEXT_KEYS = ("content", "text", "value")
+"""Where a message, or a part of one, keeps its text."""
+
+
+def text_id(text: str) -> int:
+    """The id of a text."""
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little")
+
+
+def passage_id(passage: Any) -> int | None:
+    """The id of a prompt: of its text, or of the canonical JSON of anything else. None for None."""
+    if passage is None:
+        return None
+    return text_id(passage if isinstance(passage, str) else canonical(passage))
+
+
+def group_id(step: int | None, split: str, key: Any, prompt: int | None) -> int | None:
+    """The id of the rollouts sampled together: from step, split, and the group's key or the prompt's id.
+
+    `key` is whatever the log identifies a group by; None where it does not. None without either.
+    """
+    if key is not None:
+        name = key if isinstance(key, str) else canonical(key)
+        return text_id(f"{step} {split} group {name}")
+    return None if prompt is None else text_id(f"{step} {split} prompt {prompt}")
+
+
+def canonical(value: Any) -> str:
+    """JSON that is the same for equal values."""
+    try:
+        return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
+    except (TypeError, RecursionError):  # keys of several types, which JSON never has
+        return repr(value)
+
+
+def texts(passage: Any) -> Iterator[str]:
+    """The pieces of text in a passage: itself, or the contents of a chat's messages, in order."""
+    if isinstance(passage, str):
+        yield passage
+    elif isinstance(passage, list | tuple):
+        for item in passage:
+            yield from texts(item)
+    elif isinstance(passage, dict):
+        for key in TEXT_KEYS:
+            if isinstance(passage.get(key), str | list):
+                yield from texts(passage[key])
+                return
+
+
+def chars(passage: Any) -> int | None:
+    """Characters (code points) of a text, or of the contents of a chat. None for None."""
+    if isinstance(passage, str):
+        return len(passage)
+    return None if passage is None else sum(map(len, texts(passage)))
+
+
+def storable(text: str) -> str:
+    """The text without lone surrogates, which neither Arrow nor a tokenizer takes."""
+    return text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") if not text.isascii() else text
