@@ -1,0 +1,1 @@
+"""The words and formulas of every figure, by topic. Text only: nothing here computes."""
