@@ -1,0 +1,233 @@
+"""Idle figures of the run from those of phases and steps, weighted by GPU-seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rollprof.analyzers.combine import Weighted, absent, exact, mean_bracket, mean_of, total, weighted_mean
+from rollprof.analyzers.idle.phase import Other, PhaseIdle
+from rollprof.analyzers.idle.step import StepIdle
+from rollprof.analyzers.results import BASES, Figure, weaker
+from rollprof.analyzers.run_data import RunData
+from rollprof.model.step_fit import StepsFit
+
+HOLDS = "held between engine_idle and slot_idle"
+FROM_SAMPLES = {
+    "throughput_idle": "no samples of the inference engines",
+    "gpu_util_idle": "no GPU telemetry",
+}
+
+
+def phase_totals(
+    run: RunData, phases: Sequence[PhaseIdle], fit: StepsFit | None, reasons: Mapping[str, int]
+) -> dict[str, Figure]:
+    """Figures of generation, weighted by `C*T` (by `C*M` decode steps where some phase has no time)."""
+    weights = _weights(phases)
+    left_out = _left_out(reasons)
+    notes = {
+        "slot_idle": [left_out, run.facts.slots_how, *_phase_notes(phases)],
+        "engine_idle": [left_out, run.facts.engines_how],
+        "effective_idle": [left_out, _calibration(phases, fit), _held(phases)],
+        "generation_idle": [left_out, _instead(phases)],
+        "recoverable": [left_out],
+    }
+    others = _others(phases, weights, [1.0] * len(phases))
+    found = {}
+    for name, note in notes.items():
+        items = _items(name, phases, weights)
+        beside = others if name in ("slot_idle", "generation_idle") else {}
+        found[name] = _without_own(weighted_mean(name, items, others=beside, note=_joined(note)))
+    found["queue_share"] = weighted_mean("queue_share", _items("queue_share", phases, weights))
+    found["engine_imbalance"] = _imbalance(phases, weights)
+    found = {n: _explained(f, _why(n, run, phases, fit, reasons)) for n, f in found.items()}
+    return {**found, **{name: absent(name, why) for name, why in FROM_SAMPLES.items()}}
+
+
+def step_totals(
+    run: RunData,
+    steps: Sequence[StepIdle],
+    phases: Mapping[int, PhaseIdle],
+    reasons: Mapping[str, int],
+) -> dict[str, Figure]:
+    """Figures of whole steps, weighted by GPUs x step_s, and the GPU-hours, which are sums."""
+    found: dict[str, Figure] = {}
+    for name in ("step_idle", "trainer_idle", "rollout_idle"):
+        items = [Weighted(s.figures[name], s.weight) for s in steps if name in s.figures]
+        if items and not any(w.weight for w in items):
+            items = [Weighted(w.figure, 1.0) for w in items]  # no step time: steps weigh the same
+        note = _joined([_left_out(reasons), _taken_as_one(run)]) if name == "step_idle" else ""
+        found[name] = weighted_mean(name, items, note=note)
+    if not run.facts.separate and run.facts.mode != "async":
+        known = [s for s in steps if "step_idle" in s.figures and s.index in phases]
+        shares, weights = [s.share for s in known], [s.weight for s in known]
+        others = _others([phases[s.index] for s in known], weights, shares)
+        found["step_idle"] = _without_own(_with(found["step_idle"], others))
+    for name in ("gpu_hours_lost", "cost_lost"):
+        sums = [s.figures[name] for s in steps if name in s.figures]
+        found[name] = total(name, sums, of=len(steps))
+    return {n: _explained(f, _why_step(n, run, steps)) for n, f in found.items()}
+
+
+def _weights(phases: Sequence[PhaseIdle]) -> list[float]:
+    seconds = [p.evidence.weight for p in phases]
+    return seconds if all(w > 0 for w in seconds) else [p.evidence.token_weight for p in phases]
+
+
+def _items(name: str, phases: Sequence[PhaseIdle], weights: Sequence[float]) -> list[Weighted]:
+    pairs = zip(phases, weights, strict=True)
+    return [Weighted(p.figures[name], w) for p, w in pairs if name in p.figures]
+
+
+def _others(
+    phases: Sequence[PhaseIdle], weights: Sequence[float], shares: Sequence[float]
+) -> dict[str, Other]:
+    """slot_idle on each basis that the phases have, the figure's own included; brackets end by end."""
+    found: dict[str, Other] = {}
+    for basis in BASES:
+        points: list[tuple[float, float]] = []
+        brackets: list[tuple[tuple[float, float], float]] = []
+        for p, w, share in zip(phases, weights, shares, strict=True):
+            other = p.slot_others.get(basis)
+            slot = p.figures.get("slot_idle")
+            if other is None and slot is not None and slot.basis == basis:
+                other = slot.value if slot.value is not None else slot.interval
+            if isinstance(other, tuple):
+                brackets.append(((other[0] * share, other[1] * share), w))
+            elif other is not None:
+                points.append((other * share, w))
+        value: Other | None = mean_bracket(brackets) if brackets else mean_of(points)
+        if value is not None:
+            found[basis] = value
+    return found
+
+
+def _with(figure: Figure, others: Mapping[str, Other]) -> Figure:
+    return Figure(
+        figure.name,
+        figure.value,
+        figure.unit,
+        figure.basis,
+        figure.bound,
+        figure.n,
+        figure.interval,
+        others,
+        figure.note,
+    )
+
+
+def _without_own(figure: Figure) -> Figure:
+    """Bases beside the figure's own; none where it is absent."""
+    if figure.basis is None:
+        return _with(figure, {})
+    own = {figure.basis}
+    if figure.basis == "logged" and figure.name == "step_idle":
+        own.add("measured")  # measured idle of a logged share of the step
+    return _with(figure, {b: v for b, v in figure.others.items() if b not in own})
+
+
+def _imbalance(phases: Sequence[PhaseIdle], weights: Sequence[float]) -> Figure:
+    """`sum(T) / sum(mean T_e)`: 1/(1 - engine_idle), weighted like it."""
+    items = _items("engine_imbalance", phases, weights)
+    mean = mean_of([(1 / w.figure.value, w.weight) for w in items if w.figure.value])
+    basis = weaker(*(w.figure.basis for w in items))
+    return exact("engine_imbalance", None if not mean else 1 / mean, basis, len(items))
+
+
+def _phase_notes(phases: Sequence[PhaseIdle]) -> list[str]:
+    notes = [p.evidence.note for p in phases if p.evidence.note]
+    return [f"{notes[0]} (in {len(notes)} steps)" if len(notes) > 1 else notes[0]] if notes else []
+
+
+def _calibration(phases: Sequence[PhaseIdle], fit: StepsFit | None) -> str:
+    own = [p.evidence.fit for p in phases if p.evidence.fit is not None]
+    if own:
+        error = float(np.median([f.held_out_error for f in own]))
+        constant = float(np.median([f.constant_error for f in own]))
+        return (
+            f"decode cost fitted to completion times: off by {error:.1%} on rollouts it has not seen, "
+            f"the median by {constant:.1%}"
+        )
+    if fit is None or not fit.skill:
+        return ""
+    return (
+        f"decode cost fitted to {fit.n} step durations: off by {fit.held_out_error:.1%} on steps it has not "
+        f"seen, the median step by {fit.constant_error:.1%}"
+    )
+
+
+def _held(phases: Sequence[PhaseIdle]) -> str:
+    held = sum(p.held for p in phases)
+    return f"{HOLDS} in {held} of {len(phases)} steps" if held else ""
+
+
+def _instead(phases: Sequence[PhaseIdle]) -> str:
+    bounded = sum(
+        p.figures["generation_idle"].bound == "upper" for p in phases if "generation_idle" in p.figures
+    )
+    if not bounded:
+        return ""
+    return "slot_idle stands in for the unknown effective_idle" + (
+        f" in {bounded} of {len(phases)} steps" if bounded < len(phases) else ""
+    )
+
+
+def _left_out(reasons: Mapping[str, int]) -> str:
+    return "; ".join(f"{n} steps left out: {why}" for why, n in reasons.items())
+
+
+def _taken_as_one(run: RunData) -> str:
+    if run.facts.colocated is None and not run.facts.separate and run.facts.mode != "async":
+        return "rollouts and training taken to share their GPUs"
+    return ""
+
+
+def _why(
+    name: str,
+    run: RunData,
+    phases: Sequence[PhaseIdle],
+    fit: StepsFit | None,
+    reasons: Mapping[str, int],
+) -> str:
+    """Why a figure of generation is absent."""
+    if not phases:
+        return next(iter(reasons), "no step with rollouts, lengths or times")
+    if name in ("engine_idle", "engine_imbalance"):
+        return run.facts.engines_how or "which engine served which rollout is not logged"
+    if name in ("effective_idle", "recoverable"):
+        own = next((p.evidence.no_fit for p in phases if p.evidence.no_fit), "")
+        if name == "recoverable" and not own:
+            return "which engine served which rollout is not logged"
+        return own or (fit.why if fit is not None else "") or "no times to fit the decode cost to"
+    if name == "queue_share":
+        return "neither queue times nor the number of slots are known"
+    return "no lengths and no times of rollouts"
+
+
+def _why_step(name: str, run: RunData, steps: Sequence[StepIdle]) -> str:
+    if name in ("gpu_hours_lost", "cost_lost"):
+        if name == "cost_lost" and run.settings.gpu_hour_cost is None:
+            return "no price of a GPU-hour given"
+        return "the number of GPUs or the length of steps is unknown"
+    if any(s.contradicts for s in steps):
+        return "generation takes longer than the step: the log contradicts itself"
+    if run.facts.mode == "async" and name == "step_idle":
+        return "how the GPUs are split between rollouts and training, or how long each side waits, is unknown"
+    if name in ("trainer_idle", "rollout_idle"):
+        return (
+            "waiting is not logged"
+            if run.facts.separate or run.facts.mode == "async"
+            else ("rollouts and training share their GPUs")
+        )
+    return "step_s is not logged" if not run.has("step_s") else "generation_idle is unknown"
+
+
+def _explained(figure: Figure, why: str) -> Figure:
+    if figure.value is not None or figure.interval is not None:
+        return figure
+    return absent(figure.name, why, unit=figure.unit)
+
+
+def _joined(parts: Sequence[str]) -> str:
+    return "; ".join(p for p in parts if p)
