@@ -1,0 +1,72 @@
+"""Figures of prompts and policy versions, wired into an analysis: difficulty, dynamic sampling, staleness."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from rollprof.analyzers.results import Figure, StepFigure
+from rollprof.analyzers.tables import Settings, Tables
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, slots=True)
+class PromptResults:
+    """Figures of the run, figures per step number, and the three tables of an analysis."""
+
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    steps: Mapping[int, Mapping[str, StepFigure]] = field(default_factory=dict)
+    difficulty: Sequence[Mapping[str, Any]] = ()
+    sampling: Mapping[str, Any] | None = None
+    staleness: Mapping[str, Any] | None = None
+
+
+def prompt_results(tables: Tables, settings: Settings, cap: float | None) -> PromptResults:
+    """All that needs prompts, rewards or policy versions. Empty where the log has none of them."""
+    from rollprof.analyzers.difficulty import analyze_difficulty
+    from rollprof.analyzers.groups import grade
+    from rollprof.analyzers.sampling import analyze_sampling
+    from rollprof.analyzers.staleness import analyze_staleness, as_table
+
+    rollouts = within(tables.rollouts, settings.steps)
+    segments = within(tables.segments, settings.steps)
+    figures: dict[str, Figure] = {}
+    steps: dict[int, dict[str, StepFigure]] = {}
+    graded = grade(rollouts, split=settings.split, reward=settings.reward, cap=cap)
+    difficulty: Sequence[Mapping[str, Any]] = ()
+    sampling: Mapping[str, Any] | None = None
+    if graded is not None:
+        bootstrap = {"resamples": settings.resamples, "seed": settings.seed}
+        hard = analyze_difficulty(graded, **bootstrap)
+        difficulty = (*hard.buckets, *hard.datasets)
+        figures.update(hard.figures)
+        kept = analyze_sampling(graded, **bootstrap)
+        if kept is not None:
+            figures.update(kept.figures)
+            sampling = kept.table
+            _join(steps, kept.steps)
+    stale = analyze_staleness(rollouts, segments, split=settings.split)
+    if stale is not None:
+        figures.update(stale.figures)
+        _join(steps, stale.steps)
+    return PromptResults(figures, steps, difficulty, sampling, None if stale is None else as_table(stale))
+
+
+def within(frame: pl.LazyFrame, steps: tuple[int | None, int | None] | None) -> pl.LazyFrame:
+    """The rows of steps `a..b`, inclusive, either end open."""
+    import polars as pl
+
+    first, last = steps or (None, None)
+    if first is not None:
+        frame = frame.filter(pl.col("step") >= first)
+    if last is not None:
+        frame = frame.filter(pl.col("step") <= last)
+    return frame
+
+
+def _join(all_steps: dict[int, dict[str, StepFigure]], more: Mapping[int, Mapping[str, StepFigure]]) -> None:
+    for step, figures in more.items():
+        all_steps.setdefault(step, {}).update(figures)
