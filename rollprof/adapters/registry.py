@@ -25,6 +25,7 @@ OWN = "rollprof.adapters."
 
 BUILT_IN: dict[str, str] = {
     "generic": f"{OWN}generic:ADAPTER",
+    "openrlhf": f"{OWN}openrlhf:ADAPTER",
     "verl": f"{OWN}verl:ADAPTER",
 }
 """Adapters of this package, for a checkout whose metadata does not list them."""
