@@ -26,6 +26,7 @@ OWN = "rollprof.adapters."
 BUILT_IN: dict[str, str] = {
     "generic": f"{OWN}generic:ADAPTER",
     "openrlhf": f"{OWN}openrlhf:ADAPTER",
+    "trl": f"{OWN}trl:ADAPTER",
     "verl": f"{OWN}verl:ADAPTER",
 }
 """Adapters of this package, for a checkout whose metadata does not list them."""
