@@ -1,0 +1,71 @@
+"""A trainer's console as a stream of events: metric dicts, progress bars and panel heads, in order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from rollprof.adapters.trl.logdict import Found, Value, find_dicts, headless, is_trainer_log
+from rollprof.adapters.trl.progress import Bar, Panel, find_bars, find_panels
+from rollprof.schema.ledger import Ledger
+from rollprof.sources.records import TextLine
+
+HEADLESS = "the rest of a metric dict whose opening brace is missing (is the head of the log cut off?)"
+CUT_OFF = "a metric dict that the end of the log cuts off"
+
+_REST = re.compile(r"[^{]*(?:['\"]\s*:[^{]*|\}\s*)$", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Logged:
+    """A metric dict: its entries, whether its numbers kept four digits, its place and time."""
+
+    values: dict[str, Value]
+    quoted: bool
+    offset: int
+    time: float | None
+
+
+Event = Logged | Bar | Panel
+
+
+def starts_open(text: str) -> bool:
+    """True for a line with a metric dict that goes on on the next line."""
+    return any(found.state == "open" for found in find_dicts(text)) if "{" in text else False
+
+
+def continues(text: str) -> bool:
+    """True for a line that can be the rest of a metric dict."""
+    return _REST.match(text) is not None
+
+
+def events(lines: Iterable[TextLine], ledger: Ledger, name: str) -> Iterator[Event]:
+    """Everything in `lines` that tells metrics or steps, in order of appearance.
+
+    `lines` are whole (see `sources.wraps.rejoin`). What cannot be used of a metric dict goes to the ledger.
+    """
+    for line in lines:
+        text = line.text
+        found: list[tuple[int, Event]] = []
+        if "{" in text:
+            for one in find_dicts(text):
+                if not is_trainer_log(one.values):
+                    continue
+                if one.state == "open":
+                    _cut(one, ledger, name, line)
+                    continue
+                found.append((one.start, Logged(dict(one.values), one.quoted, line.offset, line.time)))
+        elif "}" in text and headless(text):
+            ledger.read -= line.lines
+            ledger.skip(name, line.offset, HEADLESS, lines=line.lines)
+        if "/" in text:
+            found += [(bar.at, bar) for bar in find_bars(text, line.offset)]
+        if "╭" in text:
+            found += [(panel.at, panel) for panel in find_panels(text)]
+        yield from (event for _, event in sorted(found, key=lambda pair: pair[0]))
+
+
+def _cut(found: Found, ledger: Ledger, name: str, line: TextLine) -> None:
+    """An open dict: its step is not whole, so none of it is used."""
+    ledger.note(name, line.offset, f"{CUT_OFF}: its {len(found.values)} values are left out")
