@@ -248,17 +248,20 @@ def _table(graded: Graded, groups: pl.DataFrame, by: str) -> tuple[Mapping[str, 
     if keyed.is_empty():
         return ()
     rows = graded.rollouts.join(keyed.lazy(), on=["step", "group_id"], how="inner").collect()
-    tail_from = rows["length"].quantile(1 - TAIL, "nearest") or 0.0
+    edge = rows["length"].quantile(1 - TAIL, "nearest") or 0.0
+    # Many rollouts can share the length at the edge (a cap, a short answer): the tail is what lies beyond.
+    beyond = pl.col("length") > edge
+    in_tail = beyond if rows.filter(beyond).height else pl.col("length") >= edge
     waits = _waits(rows)
     total_wait = sum(waits.values()) or 1.0
-    tail = max(1, rows.filter(pl.col("length") >= tail_from).height)
+    tail = max(1, rows.filter(in_tail).height)
     found = rows.group_by("label").agg(
         prompts=pl.col("prompt_id").n_unique(),
         rollouts=pl.len(),
         length_mean=pl.col("length").mean(),
         length_p95=pl.col("length").quantile(0.95, "nearest"),
         truncated_share=pl.col("truncated").mean(),
-        tail_share=(pl.col("length") >= tail_from).sum() / tail,
+        tail_share=in_tail.sum() / tail,
     )
     order = {name: i for i, name in enumerate(BUCKETS)}
     records = sorted(found.to_dicts(), key=lambda r: (order.get(r["label"], 99), r["label"]))
@@ -274,26 +277,18 @@ def _table(graded: Graded, groups: pl.DataFrame, by: str) -> tuple[Mapping[str, 
 
 
 def _waits(rows: pl.DataFrame) -> dict[str, float]:
-    """Straggler wait that each label causes: what a step would not have waited without its rollouts.
+    """Straggler wait that each label causes, in units of length.
 
-    Per step the wait is N * (longest - longest of the other labels); the label that owns the longest
-    response causes it.
+    Between the k-th and the next completion of a step, k rollouts wait and N - k run: each running one
+    causes k/(N - k) of that time. Summed over a step this is exactly its straggler wait.
     """
     import polars as pl
 
-    tops = rows.group_by("step", "label").agg(top=pl.col("length").max(), n=pl.len())
-    steps = (
-        tops.sort("top", descending=True)
-        .group_by("step", maintain_order=True)
-        .agg(
-            label=pl.col("label").first(),
-            first=pl.col("top").first(),
-            second=pl.col("top").get(1, null_on_oob=True).fill_null(0.0),
-            n=pl.col("n").sum(),
-        )
-        .with_columns(wait=pl.col("n") * (pl.col("first") - pl.col("second")))
+    k = pl.int_range(pl.len()).over("step")
+    n = pl.len().over("step")
+    gap = pl.col("length") - pl.col("length").shift(1).over("step")
+    caused = (gap.fill_null(0.0) * k / (n - k)).cum_sum().over("step")
+    found = (
+        rows.sort("step", "length").with_columns(caused=caused).group_by("label").agg(pl.col("caused").sum())
     )
-    return {
-        row["label"]: row["wait"]
-        for row in steps.group_by("label").agg(pl.col("wait").sum()).iter_rows(named=True)
-    }
+    return dict(found.iter_rows())

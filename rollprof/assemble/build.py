@@ -14,7 +14,7 @@ from rollprof.assemble.inputs import Input, Recognised, recognise
 from rollprof.assemble.runs import Candidate, candidates, choose
 from rollprof.assemble.series import Series, StepKey, arranged, group_series, peek, summary_of
 from rollprof.assemble.steps import ROLLOUT_COLUMNS, count_rollouts, step_rows
-from rollprof.assemble.tokens import TokenScale
+from rollprof.assemble.tokens import TokenScale, factor_within, rows_by_step
 from rollprof.errors import InputProblem
 from rollprof.parallel.pool import run_chunks
 from rollprof.parallel.tasks import ConvertOptions, StepTotals, plan
@@ -123,7 +123,7 @@ def build(
         totals = _convert(plan_, index, writer, ledger, advance, workers)
         summaries = {(step, split): summary_of(t) for (step, split), t in totals.items() if step is not None}
         reading = _interpret(plan_.run.parts, overrides, summaries)
-        scale = _token_scale(reading, totals)
+        scale = _token_scale(reading, totals, writer)
         meta = _meta(plan_, reading, overrides, totals, scale)
         rows = writer.write_rollouts(meta, scale)
         counted = count_rollouts(writer.read_rollouts(ROLLOUT_COLUMNS))
@@ -195,19 +195,44 @@ def _convert(
     return totals
 
 
-def _token_scale(reading: Interpretation, totals: Mapping[StepKey, StepTotals]) -> TokenScale:
+def _token_scale(
+    reading: Interpretation, totals: Mapping[StepKey, StepTotals], writer: DatasetWriter
+) -> TokenScale:
+    """Tokens per character of each step with a logged mean, held below its logged maximum."""
     logged = {(r["step"], r.get("split") or "train"): r for r in reading.steps}
+    cap = reading.facts["response_cap"].value if "response_cap" in reading.facts else None
     response: dict[StepKey, float] = {}
     prompt: dict[StepKey, float] = {}
+    limit: dict[StepKey, float] = {}
     for key, t in totals.items():
         row = logged.get(key, {}) if key[0] is not None else {}
         mean = row.get("response_tokens_mean")
         if mean and t.chars and t.with_chars:
             response[key] = float(mean) * t.with_chars / t.chars
+            most = row.get("response_tokens_max") or cap
+            if most and t.chars_max and response[key] * t.chars_max > most:
+                limit[key] = float(most)
         mean = row.get("prompt_tokens_mean")
         if mean and t.prompt_chars and t.with_prompt:
             prompt[key] = float(mean) * t.with_prompt / t.prompt_chars
-    return TokenScale(response, prompt)
+    for key, chars in _characters(writer, limit).items():
+        response[key] = factor_within(chars, float(logged[key]["response_tokens_mean"]), limit[key])
+    return TokenScale(response, prompt, limit)
+
+
+def _characters(writer: DatasetWriter, wanted: Mapping[StepKey, float]) -> dict[StepKey, Any]:
+    """Characters of every response of the wanted steps."""
+    if not wanted:
+        return {}
+    found: dict[StepKey, list[Any]] = {key: [] for key in wanted}
+    for table in writer.spooled():
+        chars = table["response_chars"]
+        for key, rows in rows_by_step(table):
+            if key in found:
+                found[key].append(chars.take(rows).drop_null().to_numpy())
+    import numpy as np
+
+    return {key: np.concatenate(parts) for key, parts in found.items() if parts}
 
 
 def _meta(

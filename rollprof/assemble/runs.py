@@ -77,6 +77,8 @@ def candidates(
         _nearest(found, extra.name).series.append(extra)
     for part in bare:
         # A configuration alone belongs to the run only where there is no other it could belong to.
+        if not found:
+            break
         if len(found) == 1 or all(part.file.path == p.file.path for c in found for p in c.parts):
             found[0].parts.append(part)
     if not found and bare:

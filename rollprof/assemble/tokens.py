@@ -18,13 +18,14 @@ StepKey = tuple[int | None, str]
 class TokenScale:
     """Fills `response_tokens` (and `prompt_tokens`) where the log has characters and the step's mean.
 
-    `response[(step, split)]` and `prompt[...]` are tokens per character: the logged mean tokens over the
-    dump's mean characters. Rounding carries over from row to row, so that a step's scaled tokens sum to
-    its logged mean times its rollouts, to the nearest token.
+    `response[(step, split)]` and `prompt[...]` are tokens per character, `limit[...]` the longest response
+    that the step logged (or the cap): no scaled length exceeds it. Rounding carries over from row to row,
+    so that a step's scaled tokens sum to its logged mean times its rollouts, to the nearest token.
     """
 
     response: Mapping[StepKey, float]
     prompt: Mapping[StepKey, float]
+    limit: Mapping[StepKey, float] = field(default_factory=dict)
     _carry: dict[tuple[str, StepKey], tuple[float, int]] = field(default_factory=dict)
 
     def __call__(self, table: pa.Table) -> pa.Table:
@@ -37,7 +38,7 @@ class TokenScale:
         if not pc.any(unknown).as_py():
             return table
         basis = np.array(table["token_basis"].to_pylist(), dtype=object)
-        keys = _keys(table)
+        keys = rows_by_step(table)
         lacking = unknown.to_numpy(zero_copy_only=False)
         tokens, filled = self._scaled(table, "response", self.response, keys, lacking)
         basis[filled] = "scaled"
@@ -71,7 +72,8 @@ class TokenScale:
                 continue
             rows = rows[have[rows]]
             exact, whole = self._carry.get((kind, key), (0.0, 0))
-            running = exact + np.cumsum(chars[rows] * factor)
+            limit = self.limit.get(key, np.inf) if kind == "response" else np.inf
+            running = exact + np.cumsum(np.minimum(chars[rows] * factor, limit))
             rounded = np.rint(running).astype(np.int64)
             tokens[rows] = np.diff(rounded, prepend=whole)
             filled[rows] = True
@@ -80,7 +82,31 @@ class TokenScale:
         return tokens, filled
 
 
-def _keys(table: pa.Table) -> list[tuple[StepKey, npt.NDArray[np.intp]]]:
+def factor_within(chars: npt.ArrayLike, mean: float, limit: float) -> float:
+    """Tokens per character so that the mean of `min(factor * chars, limit)` is `mean`.
+
+    `chars` has shape (n,). Without a response at the limit this is the plain ratio of means. When even all
+    responses at the limit fall short of the mean (the log contradicts itself), the plain ratio too.
+    """
+    import numpy as np
+
+    c = np.sort(np.asarray(chars, float))[::-1]
+    n, total = len(c), float(np.sum(c))
+    if not total:
+        return 0.0
+    plain = mean * n / total
+    if not c[0] * plain > limit or mean * n > limit * np.count_nonzero(c):
+        return plain
+    # With the k longest at the limit the others share what is left; the right k is the first that fits.
+    clipped = np.arange(n)
+    rest = total - np.concatenate(([0.0], np.cumsum(c)[:-1]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = (mean * n - clipped * limit) / rest
+    fits = np.flatnonzero(factors * c <= limit * (1 + 1e-12))
+    return float(factors[fits[0]]) if len(fits) else plain
+
+
+def rows_by_step(table: pa.Table) -> list[tuple[StepKey, npt.NDArray[np.intp]]]:
     """Rows of each (step, split) in a batch."""
     import numpy as np
     import pyarrow.compute as pc

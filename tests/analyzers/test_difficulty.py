@@ -45,7 +45,17 @@ def test_hand_worked_groups() -> None:
     hard = found.buckets[0]
     assert (hard["prompts"], hard["rollouts"], hard["length_mean"]) == (2, 4, 105.0)
     assert hard["tail_share"] == 1.0  # the longest 5 % of ten rollouts is the 160
-    assert hard["wait_share"] == 1.0
+    # Lengths 10 10 20 20 30 50 80 80 100 160: between completions k wait and 10 - k run.
+    causes = {"all wrong": 0.0, "mixed": 0.0, "all right": 0.0}
+    order = ["all right"] * 4 + ["mixed"] * 2 + ["all wrong"] * 4
+    lengths = [10, 10, 20, 20, 30, 50, 80, 80, 100, 160]
+    for k in range(1, 10):
+        for label in order[k:]:
+            causes[label] += (lengths[k] - lengths[k - 1]) * k / (10 - k)
+    total = sum(160 - length for length in lengths)
+    assert sum(causes.values()) == pytest.approx(total)
+    for row in found.buckets:
+        assert row["wait_share"] == pytest.approx(causes[row["bucket"]] / total)
 
 
 def test_gap_is_the_mean_over_mixed_groups() -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollprof.assemble.tokens import TokenScale
+from rollprof.assemble.tokens import TokenScale, factor_within
 
 
 def table(rows: list[tuple[int | None, str, int | None, int | None]]) -> pa.Table:
@@ -60,3 +60,27 @@ def test_a_step_sums_to_its_logged_total_however_it_is_batched(
         tokens += scale(table(rows[a:b]))["response_tokens"].to_pylist()  # type: ignore[arg-type]
     assert sum(tokens) == pytest.approx(sum(chars) * factor, abs=0.5 + 1e-6)
     assert all(abs(t - c * factor) <= 1 for t, c in zip(tokens, chars, strict=True))
+
+
+def test_the_logged_maximum_is_not_exceeded_and_the_mean_kept() -> None:
+    # Mean 5 of four responses, none above 10: with the longest at 10 the others share 10 over 20 characters.
+    factor = factor_within([100, 10, 6, 4], 5.0, 10.0)
+    assert factor == pytest.approx(0.5)
+    scale = TokenScale({(1, "train"): factor}, {}, {(1, "train"): 10.0})
+    done = scale(table([(1, "train", c, None) for c in (100, 10, 6, 4)]))
+    assert done["response_tokens"].to_pylist() == [10, 5, 3, 2]
+
+
+@given(
+    st.lists(st.integers(0, 3000), min_size=1, max_size=50),
+    st.floats(0.1, 900),
+    st.floats(1.0, 4.0),
+)
+def test_factor_within_keeps_mean_and_limit(chars: list[int], mean: float, room: float) -> None:
+    limit = mean * room
+    factor = factor_within(chars, mean, limit)
+    capped = [min(c * factor, limit) for c in chars]
+    if not any(chars):
+        assert factor == 0
+    elif mean * len(chars) <= limit * sum(c > 0 for c in chars):
+        assert sum(capped) / len(capped) == pytest.approx(mean, rel=1e-9)
