@@ -25,6 +25,9 @@ MAX_ROWS = 4096
 MAX_BYTES = 8 << 20
 """A batch is closed at so many rows, or so many bytes of the file or characters of text."""
 
+END_TOKENS, RESPONSE_CAP = "end_tokens", "response_cap"
+"""Hints of a claim about responses whose tokens are counted here."""
+
 DIGESTED = ("prompt", "response", "group")
 _GIVEN = frozenset(ROLLOUTS.column_names) | frozenset(DIGESTED)
 
@@ -170,7 +173,7 @@ class RowBatches:
         logged = columns.get("response_tokens", absent)
         counted: Sequence[Any] = absent
         if self._counter is not None:
-            counted = _counted(self._counter, responses, logged)
+            counted = self._with_end(_counted(self._counter, responses, logged))
             _fill(columns, "response_tokens", counted)
             known = columns.get("prompt_tokens", absent)
             _fill(columns, "prompt_tokens", _counted(self._counter, prompts, known))
@@ -179,6 +182,18 @@ class RowBatches:
         columns["token_basis"] = [
             own or found for own, found in zip(columns.get("token_basis", basis), basis, strict=True)
         ]
+
+    def _with_end(self, counted: Sequence[int | None]) -> Sequence[int | None]:
+        """Counts with the end-of-sequence token that the framework counts and the text lacks.
+
+        The claim says how many (`end_tokens`), and the cap (`response_cap`), which a response that was cut
+        has reached without one.
+        """
+        hints = self._task.claim.hints
+        end, cap = int(hints.get(END_TOKENS, "0")), int(hints.get(RESPONSE_CAP, "0"))
+        if not end:
+            return counted
+        return [None if n is None else min(n + end, max(cap, n)) if cap else n + end for n in counted]
 
     def _add_up(self, columns: Columns, count: int) -> None:
         absent = [None] * count
