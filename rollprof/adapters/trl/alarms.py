@@ -106,7 +106,7 @@ def _against_dump(evidence: Evidence, rows: Rows, windows: Mapping[int, Window])
         yield Alarm(
             "trl-tokenizer-disagrees",
             f"step {step}: {counted:.1f} tokens per response by this tokenizer, {logged:.1f} in the log: "
-            "is it the model's?",
+            "the wrong one, or text that does not encode back to what was sampled",
             {"steps": len(tokens), "counted": counted, "logged": logged},
         )
     if 2 * len(rewards) > compared:

@@ -46,7 +46,9 @@ def arrange(files: Sequence[Pair], config: Config, ledger: Ledger) -> list[Pair]
     evaluated = _evaluated(fresh, config, ledger)
     train = [d for d in fresh if d.step not in evaluated]
     size = groups.group_size([d.file for d in train[:LOOKED_AT]], config)
-    shared = _reward_hints([d.file for d in train[:LOOKED_AT] or fresh[:LOOKED_AT]], size, config, ledger)
+    shared = _length_hints(config) | _reward_hints(
+        [d.file for d in train[:LOOKED_AT] or fresh[:LOOKED_AT]], size, config, ledger
+    )
     out: list[Pair] = []
     for d in fresh:
         hints = {**d.claim.hints, **shared}
@@ -135,6 +137,16 @@ def _evaluation_hints(
     if size and (rows - count) % size == 0:
         hints[completions.GROUP_SIZE] = str(size)
     return "train", hints
+
+
+def _length_hints(config: Config) -> dict[str, str]:
+    """TRL counts the end-of-sequence token, which the decoded text lacks, up to the cap."""
+    hints = {completions.END_TOKENS: "1"}
+    for name in ("response_cap", "max_completion_length"):
+        cap = values.integer(config.get(name))
+        if cap is not None and cap > 0:
+            hints.setdefault(completions.RESPONSE_CAP, str(cap))
+    return hints
 
 
 def _reward_hints(

@@ -20,6 +20,8 @@ from rollprof.adapters.base import MapperContext, Row
 TEXTS = ("step", "prompt", "completion", "advantage")
 """Columns that every release writes."""
 
+END_TOKENS = "end_tokens"
+RESPONSE_CAP = "response_cap"
 GROUP_SIZE = "group_size"
 REWARDS = "rewards"
 WEIGHTS = "weights"

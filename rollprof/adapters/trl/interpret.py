@@ -39,10 +39,10 @@ def interpret(evidence: Evidence) -> Interpretation:
     covered = windows(logs, evidence.config)
     conditions = _conditions(evidence, logs, facts, asynchronous)
     rows = {s: steps.train_row(s, own, covered[s], conditions) for s, own in logs.items()}
-    clocked = False
+    clocked: steps.Clocked | None = None
     if not asynchronous:
         clocked = steps.add_clock(rows, evidence.metrics, covered)
-        steps.add_tokens(rows, logs, covered, conditions.batch)
+        steps.add_tokens(rows, logs, covered, conditions, counted=evidence.hints.get("steps") == "counted")
     evaluated = [
         row
         for s in sorted(evidence.metrics)
@@ -124,7 +124,7 @@ def _notes(
     rows: Mapping[int, Mapping[str, Any]],
     covered: Mapping[int, Window],
     conditions: Conditions,
-    clocked: bool,
+    clocked: steps.Clocked | None,
 ) -> Iterator[str]:
     if evidence.hints.get("steps") == "counted":
         yield "no progress bar and no step number in this log: steps are the order of the metric dicts"
@@ -138,12 +138,16 @@ def _notes(
             )
         if any(w.steps > 1 for w in covered.values()):
             yield "values are means over the steps between two logs (logging_steps=1 gives each step its own)"
+    lost = [s for s, w in covered.items() if not w.whole]
+    if lost:
+        yield f"logs are missing before step{'s' if len(lost) > 1 else ''} {', '.join(map(str, lost[:5]))}"
     reuse = [s for s in logs if not generated(logs[s])]
     if reuse and not conditions.asynchronous:
         yield f"{len(reuse)} of {len(logs)} steps train on completions that an earlier step generated"
         yield from _reuse_times(rows, reuse)
-    if clocked:
-        yield "step_s is from the progress bar, which counts whole seconds"
+    if clocked is not None:
+        shared = "; steps between two bars share their mean" if clocked == "shared" else ""
+        yield f"step_s is from the progress bar, which counts whole seconds{shared}"
     elif not conditions.asynchronous and any("step_s" in row for row in rows.values()):
         yield (
             "step_time is the first process's: it holds the waiting for the others, and leaves out the "

@@ -32,6 +32,7 @@ SINCE: tuple[tuple[str, Release], ...] = (
 ALWAYS: tuple[tuple[str, str, Release], ...] = (
     ("completion_length", "num_tokens", (0, 16)),
     ("completion_length", "completions/mean_length", (0, 17)),
+    ("mean_completion_length", "completions/mean_length", (0, 17)),
     ("completions/mean_length", "frac_reward_zero_std", (0, 18)),
     ("frac_reward_zero_std", "entropy", (0, 20)),
     ("frac_reward_zero_std", "step_time", (0, 26)),

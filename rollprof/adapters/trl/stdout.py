@@ -47,7 +47,7 @@ def read_stdout(file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricP
     for settings in told[section:] if runs else []:
         runs[-1].settings = {**settings, **runs[-1].settings}
     runs = [r for r in runs if any(generates(e.logged.values) for e in r.entries)]
-    labels = [str(i + 1) for i in range(len(runs))] if len(runs) > 1 else [""]
+    labels = [str(i + 1) for i in range(len(runs))] if len(runs) != 1 else [""]
     return [_part(file, claim, run, label) for run, label in zip(runs, labels, strict=True)]
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from rollprof.adapters.trl.progress import ELAPSED
 from rollprof.adapters.trl.vocabulary import (
@@ -19,6 +20,9 @@ from rollprof.adapters.trl.vocabulary import (
 from rollprof.adapters.trl.windows import Window
 
 Values = Mapping[str, float]
+Clocked = Literal["own", "shared"]
+"""Step times from the progress bar: each from its own bars, or some from bars that lie further apart."""
+
 Row = dict[str, Any]
 
 SHORTEST_CLOCK = 10.0
@@ -128,12 +132,16 @@ def _lengths(values: Values, window: Window, conditions: Conditions) -> Row:
 def _counts(conditions: Conditions) -> Row:
     """Responses of the step: a batch that serves several steps counts where it was generated, a step that
     takes several batches takes all."""
-    rounds = 1 / conditions.served if conditions.served and conditions.served < 1 else 1
-    rollouts = round((conditions.batch or 0) * rounds)
+    rollouts = round((conditions.batch or 0) * rounds(conditions.served))
     row: Row = {"rollouts": rollouts}
     if conditions.group and rollouts % conditions.group == 0:
         row["prompts"] = rollouts // conditions.group
     return row
+
+
+def rounds(served: float | None) -> float:
+    """Generations that one optimizer step takes; 1 where a generation serves one step or several."""
+    return 1 / served if served is not None and served < 1 else 1.0
 
 
 def _async_times(values: Values, window: Window, conditions: Conditions) -> Row:
@@ -161,53 +169,62 @@ def _async_times(values: Values, window: Window, conditions: Conditions) -> Row:
     return row
 
 
-def add_clock(rows: Mapping[int, Row], logs: Mapping[int, Values], windows: Mapping[int, Window]) -> bool:
-    """Step times from the training bar where TRL logged none. True where any were taken.
+def add_clock(
+    rows: Mapping[int, Row], logs: Mapping[int, Values], windows: Mapping[int, Window]
+) -> Clocked | None:
+    """Step times from the training bar where TRL logged none: the mean between the bars around a window.
 
     The bar counts whole seconds from the start of this launch; differences that go back (a resume) or are
     too short to mean anything give none.
     """
     clock = {step: values[ELAPSED] for step, values in logs.items() if ELAPSED in values}
-    taken = False
-    first = min(clock, default=0)
+    if min(clock, default=0) == 1:
+        clock[0] = 0.0
+    drawn = sorted(clock)
+    taken: Clocked | None = None
     for step, row in rows.items():
-        if "step_s" in row or step not in clock:
+        before, after = bisect_right(drawn, windows[step].since), bisect_left(drawn, step)
+        if "step_s" in row or before == 0 or after == len(drawn):
             continue
-        since = windows[step].since
-        start = since if since in clock else first if first < step else None
-        begun = clock[start] if start is not None else 0.0 if since == 0 else None
-        covered = step - (start if start is not None else 0)
-        spent = clock[step] - begun if begun is not None else 0.0
-        if spent >= SHORTEST_CLOCK and covered > 0:
-            row["step_s"], taken = spent / covered, True
+        start, end = drawn[before - 1], drawn[after]
+        spent = clock[end] - clock[start]
+        if spent >= SHORTEST_CLOCK:
+            row["step_s"] = spent / (end - start)
+            wider = (start, end) != (windows[step].since, step)
+            taken = "shared" if wider or taken == "shared" else "own"
     return taken
 
 
 def add_tokens(
-    rows: Mapping[int, Row], logs: Mapping[int, Values], windows: Mapping[int, Window], batch: int | None
+    rows: Mapping[int, Row],
+    logs: Mapping[int, Values],
+    windows: Mapping[int, Window],
+    conditions: Conditions,
+    *,
+    counted: bool,
 ) -> None:
-    """Tokens per step from the running total `num_tokens`, and mean prompt lengths from what is left when
-    the responses are taken out.
+    """Tokens of a row's generation from the running total `num_tokens` (of all generations of a step that
+    takes several), and mean prompt lengths from what is left when the responses are taken out.
 
     A total that was printed with four digits is not differenced. Tool tokens are in the total but not in
     the lengths, so runs with tools have no prompt lengths.
     """
     totals = {step: total for step in rows if (total := value(logs[step], TOKENS)) is not None}
     exact = _exact(totals)
-    before: float | None = 0.0
+    first = next(iter(totals), 0)
+    # A log that starts in the middle, or that does not say where, has no difference for its first entry.
+    before = None if counted or (totals and windows[first].since) else 0.0
     for step, total in totals.items():
         row, window = rows[step], windows[step]
-        if window.since and before == 0.0:
-            before = None  # the log starts in the middle
-        spent = total - before if step in exact and before is not None else None
+        spent = total - before if step in exact and before is not None and window.whole else None
         before = total if step in exact else None
         if spent is None or spent <= 0 or window.generations <= 0:
             continue
-        row["tokens_total"] = spent / (1 if window.single else max(1, window.steps))
+        row["tokens_total"] = spent / max(1.0, window.generations) * rounds(conditions.served)
         mean = row.get("response_tokens_mean")
         tools = any(key.startswith("tools/") for key in logs[step])
-        if batch and mean is not None and not tools:
-            prompt = spent / (batch * window.generations) - mean
+        if conditions.batch and mean is not None and not tools:
+            prompt = spent / (conditions.batch * window.generations) - mean
             if prompt > 0:
                 row["prompt_tokens_mean"] = prompt
 

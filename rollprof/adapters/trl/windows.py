@@ -23,12 +23,14 @@ Logs = Mapping[int, Mapping[str, float]]
 class Window:
     """A log entry covers `steps` optimizer steps and `generations` generation batches (0: a reuse step).
 
-    `since` is the step logged before it, 0 at the start of the run.
+    `since` is the step before its first one. `whole` false: logs between it and the one before are lost,
+    so a running total differs by more than the window's share.
     """
 
     since: int
     steps: int
     generations: float
+    whole: bool = True
 
     @property
     def single(self) -> bool:
@@ -55,9 +57,9 @@ def windows(logs: Logs, config: Config) -> dict[int, Window]:
     reuses = any(not generated(v) for v in logs.values())
     fractional = not reuses and _fractional(logs, steps, stride)
     found: dict[int, Window] = {}
-    before = steps[0] - stride if steps else 0
+    before = max(0, steps[0] - stride) if steps else 0
     for step in steps:
-        count = max(1, step - max(before, 0))
+        count = max(1, min(step - before, stride))
         if not generated(logs[step]):
             generations = 0.0
         elif served is not None:
@@ -66,7 +68,7 @@ def windows(logs: Logs, config: Config) -> dict[int, Window]:
             generations = 1.0 if reuses else float(count)
             if fractional and generations <= 1:
                 generations = 2.0
-        found[step] = Window(max(before, 0), count, generations)
+        found[step] = Window(step - count, count, generations, whole=count == step - before)
         before = step
     return found
 
