@@ -24,9 +24,11 @@ _KEY = (
     rb"(?:completions?/|completion_length|(?:mean|min|max)_completion_length|"
     rb"reward|rewards/|objective/|rollout/|perf/)"
 )
+_QUOTED = rb"['\"](?:eval_)?"
 _DICT = re.compile(
-    rb"\{\s*['\"](?:loss|grad_norm|learning_rate|num_tokens|reward|eval_loss|eps|lr|completions/|completion_length)"
-    rb"[^{}]{0,4000}['\"](?:eval_)?" + _KEY + rb"[^{}]{0,4000}"
+    rb"(?<!`)\{(?=\s*['\"][\w./ ()-]{1,200}['\"]\s*:)"
+    rb"(?=[^{}]{0,6000}" + _QUOTED + rb"(?:loss|grad_norm|learning_rate|epoch|train_runtime)['\"]\s*:)"
+    rb"(?=[^{}]{0,6000}" + _QUOTED + _KEY + rb")[^{}]{0,8000}\}?"
 )
 _STATE_KEY = re.compile(
     rb'"(?:eval_)?(?:completions/|completion_length|mean_completion_length|reward|rewards/|objective/)'
@@ -106,7 +108,7 @@ def _model_card(file: SniffedFile) -> Claim | None:
 def _console(file: SniffedFile) -> Claim | None:
     found = _DICT.search(file.head) or search_text(file, _DICT)
     if found is not None:
-        for one in find_dicts(found.group().decode("utf-8", "replace") + "}"):
+        for one in find_dicts(found.group().decode("utf-8", "replace")):
             if is_trainer_log(one.values) and generates(one.values):
                 return Claim(NAME, "console", 0.9, "console log of a TRL trainer (metric dicts)")
     if b"}" in file.head and headless(file.head.decode("utf-8", "replace")):

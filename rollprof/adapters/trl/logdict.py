@@ -2,7 +2,7 @@
 
 transformers 4 prints raw floats (bare `nan` among them), 5 prints every float as a string of four
 significant digits. The dict stands anywhere in a line, glued to progress bars and prefixes, and may be
-printed over several lines. Nothing is evaluated.
+printed over several lines. A dict behind a backtick is somebody's prose. Nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ MIN_KEYS = 3
 MAX_OPEN = 64 << 10
 """Characters that a dict printed over several lines may take."""
 
-_OPEN = re.compile(r"\{\s*(?=['\"][\w./ ()-]{1,200}['\"]\s*:)")
+_OPEN = re.compile(r"(?<!`)\{\s*(?=['\"][\w./ ()-]{1,200}['\"]\s*:)")
 _PAIR = re.compile(
     r"\s*(?:'(?P<single>[^'\n]{1,200})'|\"(?P<double>[^\"\n]{1,200})\")\s*:\s*"
     r"(?P<value>'[^'\n]*'|\"[^\"\n]*\"|(?:np\.|numpy\.|torch\.)?[a-z]+\d*\([^()\n]*\)|[^\s,{}'\"()\[\]:]+)"

@@ -25,6 +25,10 @@ Clocked = Literal["own", "shared"]
 
 Row = dict[str, Any]
 
+GENERATIONS = "generations"
+"""Beside the columns: generation batches that a row is the mean of, where it is more than one. A dump holds
+the last of them, whose mean reward and length are others."""
+
 SHORTEST_CLOCK = 10.0
 """Seconds that a window must take for the bar's whole seconds to say how long: an error of 10 % at most."""
 
@@ -54,6 +58,8 @@ def train_row(step: int, values: Values, window: Window, conditions: Conditions)
     row: Row = {"step": step, "split": "train"}
     row |= _lengths(values, window, conditions)
     row["reward_mean"] = value(values, "reward")
+    if window.generations > 1:
+        row[GENERATIONS] = window.generations
     if conditions.asynchronous:
         row |= _async_times(values, window, conditions)
     else:
