@@ -15,14 +15,19 @@ from rollprof.sources.records import MetricRecord, SniffedFile
 
 COLUMNS = frozenset(STEPS.column_names) - {"step", "split"}
 TELLING = COLUMNS - set(ROLLOUTS.column_names) - {"rollouts", "prompts", "gpus", "logged_at"}
-"""Columns that only a step has: two of them make a record one of a step."""
+"""Columns that only a step has."""
+
+SINGLE = frozenset(ROLLOUTS.column_names) - set(STEPS.column_names) | {"prompt", "response"}
+"""Columns that only a single rollout has."""
 
 EVAL = "eval/"
 
 
 def is_step(record: Mapping[str, Any]) -> bool:
-    """True for a record of one step."""
-    return "step" in record and len(TELLING & record.keys()) >= 2
+    """True for a record of one step: a column that only a step has, another one of a step, and none of a
+    single rollout."""
+    keys = record.keys()
+    return "step" in keys and bool(TELLING & keys) and len(COLUMNS & keys) >= 2 and not SINGLE & keys
 
 
 def read(file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:

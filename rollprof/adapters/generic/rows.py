@@ -13,6 +13,7 @@ from rollprof.adapters.mapping import CONVERT, Convert, Lookup, column_named, lo
 COLUMNS = tuple(CONVERT)
 _AT = {column: i for i, column in enumerate(COLUMNS)}
 _TELLING = tuple(_AT[c] for c in (*CLAIMING, "generate_s"))
+_QUIET = frozenset(_AT[c] for c in ("prompt", "response", "prompt_id", "group", "correct", "finish_reason"))
 _START, _END = _AT["started_at"], _AT["completed_at"]
 _ASSUMED_STEP = 1
 
@@ -41,9 +42,14 @@ class KeyMapper:
         for at, convert, getters in self._take:
             for get in getters:
                 raw = get(record)
-                if raw is not None and (value := convert(raw)) is not None:
+                if raw is None:
+                    continue
+                value = convert(raw)
+                if value is not None:
                     row[at] = value
                     break
+                if at not in _QUIET and row[at] is None:
+                    row[at] = raw  # what does not fit goes on as it stands, for the converter to remark on
         self._complete(row, record)
         return tuple(row)
 
@@ -53,12 +59,15 @@ class KeyMapper:
             _split_chat(row)
         if row[_AT["completed_at"]] is None:
             start, took = row[_AT["started_at"]], row[_AT["generate_s"]]
-            row[_AT["completed_at"]] = start + took if start is not None and took is not None else None
+            if type(start) is float and type(took) is float:
+                row[_AT["completed_at"]] = start + took
         if all(row[at] is None for at in _TELLING) and (row[_START] is None or row[_END] is None):
             raise ValueError("no response, no token count and no time in it")
         if self._components:
             named = {k: n for k in self._components if (n := values.number(record.get(k))) is not None}
-            row[_AT["rewards"]] = {**(row[_AT["rewards"]] or {}), **named} or None
+            known = row[_AT["rewards"]]
+            if named and (known is None or isinstance(known, dict)):
+                row[_AT["rewards"]] = {**(known or {}), **named}
         if row[_AT["response_tokens"]] is not None:
             row[_AT["token_basis"]] = row[_AT["token_basis"]] or "exact"
         if row[_AT["step"]] is None and not self._has_step:
@@ -82,7 +91,10 @@ class KeyMapper:
             if getters:
                 self._take.append((_AT[column], CONVERT[column], getters))
         self._has_step = any(at == _AT["step"] for at, _, _ in self._take)
-        self._components = sorted(component_keys(self._known))
+        # A share correct is no truth value; it stays a component of its own name.
+        self._components = sorted(
+            [*component_keys(self._known), *named.get("correct", ()), *named.get("reward", ())]
+        )
 
 
 def step_of_name(stem: str) -> int:

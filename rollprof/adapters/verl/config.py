@@ -10,7 +10,8 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 Config = dict[str, Any]
 
@@ -95,48 +96,52 @@ def flatten(nested: Mapping[Any, Any]) -> Config:
 def by_columns(lines: Sequence[str]) -> Config:
     """Settings of a damaged dump, nested by the column in which each key stands.
 
-    pprint puts the keys of a mapping exactly behind its opening brace, so a key belongs to the open
-    mapping whose column it stands in, and to none when the line that opened it is lost. Values that span
-    lines (lists, long strings) are left out.
+    pprint puts the keys of a mapping exactly behind its opening brace, in order, so a key belongs to the
+    open mapping whose column it stands in and whose keys it follows, and to none when the line that opened
+    it is lost. Values that span lines (lists, long strings) are left out.
     """
     flat: Config = {}
-    stack: list[_Open] = []
+    stack = [_Open("", 1, -1)]
     for number, line in enumerate(lines):
         for item in _ITEM.finditer(line):
             if item["close"]:
-                if stack and stack[-1].line == number:
+                if len(stack) > 1:
                     stack.pop()
                 continue
-            depth = _home(stack, item.start(), number)
+            key = str(_literal(item["key"]))
+            depth = _home(stack, item.start(), number, key)
             if depth is None:
                 continue
             del stack[depth:]
-            key = str(_literal(item["key"]))
+            stack[-1].last = key
             if item["value"] == "{":
                 stack.append(_Open(key, item.end(), number))
-                continue
-            path = ".".join([*(level.key for level in stack), key])
-            value = _literal(item["value"]) if item["value"] else None
-            known = value is not None or item["value"] == "None"
-            if known and value != {} and not _SECRET.search(path):
-                flat[path] = value
+            elif item["value"] and line[item.end() : item.end() + 1] in (",", "}"):
+                path = ".".join([*(level.key for level in stack[1:]), key])
+                value = _literal(item["value"])
+                known = value is not None or item["value"] == "None"
+                if known and value != {} and not _SECRET.search(path):
+                    flat[path] = value
     return flat
 
 
-class _Open(NamedTuple):
-    """A mapping whose keys stand at `column`; opened on `line`."""
+@dataclass(slots=True)
+class _Open:
+    """A mapping whose keys stand at `column`; opened on `line`; `last` is its latest key."""
 
     key: str
     column: int
     line: int
+    last: str = ""
 
 
-def _home(stack: Sequence[_Open], column: int, line: int) -> int | None:
+def _home(stack: Sequence[_Open], column: int, line: int, key: str) -> int | None:
     """How many levels of `stack` enclose a key at `column`; None when it is nobody's."""
     for depth in range(len(stack), 0, -1):
-        if stack[depth - 1].column == column or stack[depth - 1].line == line:
-            return depth
-    return 0 if column == 1 else None
+        level = stack[depth - 1]
+        if level.column == column or level.line == line:
+            return depth if key > level.last else None
+    return None
 
 
 class CommandReader:

@@ -56,6 +56,7 @@ class ConsoleReader:
         self._splitter = RunSplitter(name, ledger)
         self._sense = WrapSense()
         self._begun: deque[tuple[int, str, int]] = deque()
+        self._doubted: set[int] = set()
         self._dump: tuple[tuple[str, int], configuration.DumpReader, int] | None = None
 
     def read(self, lines: Iterable[TextLine]) -> None:
@@ -120,6 +121,8 @@ class ConsoleReader:
             return
         if self._sense.rest:
             return
+        if self._sense.doubt and self._begun:
+            self._doubted.add(self._begun[-1][0])
         if self._dump is not None and self._dump[0] == (line.actor, line.pid):
             self._dump[1].feed(line.text)
             if self._dump[1].done:
@@ -158,7 +161,8 @@ class ConsoleReader:
             launch.status.mark("config_whole")
 
     def _take(self, line: TextLine, launch: int) -> None:
-        for parsed in stepline.parse_step_lines(line.text, complete=line.complete):
+        complete = line.complete and line.offset not in self._doubted
+        for parsed in stepline.parse_step_lines(line.text, complete=complete):
             for piece in parsed.dropped[:1]:
                 more = f" (and {len(parsed.dropped) - 1} more)" if len(parsed.dropped) > 1 else ""
                 where = f"step {parsed.step}" if parsed.step is not None else "a step line"

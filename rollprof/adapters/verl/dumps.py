@@ -84,8 +84,10 @@ class DumpMapper:
         if self._overlong is not None:
             tokens = exact_length(values.number(get("overlong_reward")), *self._overlong)
         step = values.integer(get("step"))
+        if step is None:  # what is no step goes on as it stands, for the converter to remark on
+            step = self._file_step if self._file_step is not None else get("step")
         return (
-            step if step is not None else self._file_step,
+            step,
             prompt,
             response,
             group,
@@ -99,7 +101,9 @@ class DumpMapper:
             None if tokens is None else "exact",
         )
 
-    def _rewards(self, score: Any, record: dict[str, Any]) -> tuple[float | None, dict[str, float]]:
+    def _rewards(self, score: Any, record: dict[str, Any]) -> tuple[Any, dict[str, float]]:
+        """(reward, components). A value that is no finite number goes on as it stands, for the converter
+        to remark on."""
         rewards: dict[str, float] = {}
         if isinstance(score, dict):
             if self._aligned:
@@ -109,7 +113,7 @@ class DumpMapper:
         if reward is None:
             reward = values.number(record.get("reward"))
         if not self._aligned:
-            return (reward, {} if reward is None else {"score": reward})
+            return (score, {}) if reward is None else (reward, {"score": reward})
         for key, value in record.items():
             if key in BASE_KEYS or key in NOT_REWARDS:
                 continue
@@ -118,10 +122,11 @@ class DumpMapper:
                 rewards.update((f"{key}.{name}", number) for name, number in found.items())
             elif type(value) is not str or _REWARD_LIKE.search(key):
                 number = values.number(value)
-                if number is not None:
-                    rewards[key] = number
-        if reward is not None:
-            rewards["score"] = reward
+                if number is not None or type(value) is float:
+                    rewards[key] = value if number is None else number
+        if reward is None:
+            return score, rewards
+        rewards["score"] = reward
         return reward, rewards
 
 

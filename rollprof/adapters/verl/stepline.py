@@ -124,6 +124,7 @@ def parse_pairs(
     pairs: list[tuple[str, float]] = []
     dropped: list[str] = []
     written: list[str] = []
+    seen: set[str] = set()
     damaged = False
     parts = _GAP.split(body)
     pieces = [p for part in parts for p in _SEPARATOR.split(part)]
@@ -136,6 +137,10 @@ def parse_pairs(
             dropped.append(piece)
             damaged = damaged or at > 0 or not _BARE_NUMBER.match(piece)
             continue
+        if pair[0] in seen:  # from here on it is another step's line
+            dropped.extend(p.strip() for p in pieces[at:])
+            break
+        seen.add(pair[0])
         pairs.append(pair)
         written.append(raw)
     cut = not complete and bool(pairs) and pieces[-1].strip().endswith(written[-1])

@@ -19,16 +19,22 @@ _NUMBER_TAIL = re.compile(r"^[\d.eE+-]*\)?$")
 _KEY_TAIL = re.compile(r"^[^\s:]*:\s?[-+\w.()]*$")
 _GAP = re.compile(r"^\s*(?:\.{3,}|…)\s*$")
 _KEYS = re.compile(rf"(?:^|\s-\s)((?:{_FAMILIES})/[^\s:]+):")
-_DANGLING = re.compile(r"(?:\s-\s*|:|\s-\s[^\s:]*)$")
-"""What a line ends with that cannot be the end of a step line: a dash, a colon, a key without a value."""
+_DANGLING = re.compile(r"(?:\s-\s*|:|\([^()]*|\s-\s[^\s:]*)$")
+"""What a line ends with that cannot be the end of a step line: a dash, a colon, an open bracket, a key
+without a value."""
 
 
 class WrapSense:
-    """Watches lines on their way into `rejoin` and answers for the line that passed last."""
+    """Watches lines on their way into `rejoin` and answers for the line that passed last.
+
+    `start`: it begins a step line. `rest`: it is the rest of one. `doubt`: it may be the rest of the last
+    number of one, which therefore cannot be believed.
+    """
 
     def __init__(self) -> None:
         self.start = False
         self.rest = False
+        self.doubt = False
         self._owner: tuple[str, int] | None = None
         self._tail = ""
         self._width = 0
@@ -57,7 +63,7 @@ class WrapSense:
 
     def _sense(self, line: TextLine) -> TextLine:
         text = line.text
-        self.start = self.rest = False
+        self.start = self.rest = self.doubt = False
         if not text.strip():
             return line
         mine = self._owner is not None and ((line.actor, line.pid) in (self._owner, ("", 0)))
@@ -70,6 +76,9 @@ class WrapSense:
             self._keys.update(_KEYS.findall(text))
         elif _is_headless(text):
             self._open(line)
+        elif mine and _NUMBER_TAIL.match(text.strip()):
+            self.doubt = True  # the rest of the last number, or somebody else's
+            self._owner = None
         elif (line.actor, line.pid) == self._owner:
             self._owner = None
         return line
