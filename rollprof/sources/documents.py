@@ -16,14 +16,20 @@ from rollprof.schema.ledger import Ledger
 from rollprof.sources.mending import mend_object
 from rollprof.sources.opening import damage_of, open_bytes
 from rollprof.sources.records import JsonRecord, SniffedFile
+from rollprof.sources.skeleton import skeleton
 from rollprof.sources.splitting import BLOCK, BOM, LONGEST
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
 # A string (to its closing quote, or to the end of what was read) or a bracket.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:(")|\\?\Z)|[{}]', re.DOTALL)
-_FIRST_KEY = re.compile(rb'\{\s*("[^"\\]*(?:\\.[^"\\]*)*")\s*:')
+# Where an object may begin that is no value of a larger one's key.
+_OPENING = re.compile(rb"(?<!:)([\s,\[}])\{\s*\"")
 STRADDLE = 4096
+INDENT = 256
+RESUME = 16 << 20
+"""Bytes of an object that reading may go on at after damage."""
+
 _BETWEEN = b" \t\r\n,[]\0"
 """What may stand between objects without meaning anything."""
 
@@ -118,14 +124,20 @@ class _Window:
         self.data = b""
         self.base = 0
         self.ended = False
+        self._dropped = b""
 
     def more(self, keep_from: int) -> None:
         """Drop what lies before `keep_from` (an index into `data`) and read on."""
         # In proportion to what is held, so that a long object is not scanned over and over.
         block = self._stream.read(max(BLOCK, len(self.data) - keep_from))
+        self._dropped = (self._dropped + self.data[max(0, keep_from - INDENT) : keep_from])[-INDENT:]
         self.data = self.data[keep_from:] + block
         self.base += keep_from
         self.ended = not block
+
+    def line_before(self, at: int) -> bytes:
+        """What stands before `at` on its line, as far back as matters."""
+        return (self._dropped + self.data[max(0, at - INDENT) : at]).rpartition(b"\n")[2]
 
 
 def _pieces(window: _Window) -> Iterator[Piece]:
@@ -149,7 +161,7 @@ def _pieces(window: _Window) -> Iterator[Piece]:
             at = yield from _lose(window, at, start)
             continue
         yield parsed
-        start.learn(window.data, at)
+        start.learn(window, at, parsed.object or {})
         at += length
 
 
@@ -179,47 +191,46 @@ def _ensure_object(window: _Window, opening: int, start: _Start) -> tuple[int, i
 
 
 class _Start:
-    """How the objects of this document begin: their first key, and their indentation."""
+    """What the objects of this document look like: their keys, and their indentation."""
 
     def __init__(self) -> None:
-        self._key: bytes | None = None
         self._indent: bytes | None = None
+        self._keys: frozenset[str] = frozenset()
 
-    def learn(self, data: bytes, at: int) -> None:
+    def learn(self, window: _Window, at: int, value: dict[str, Any]) -> None:
         """Take the whole object at `at` as the example, once."""
-        key = _FIRST_KEY.match(data, at) if self._key is None else None
-        if key is None:
-            return
-        self._key = key.group(1)
-        lead = data[data.rfind(b"\n", 0, at) + 1 : at]
-        self._indent = lead if not lead.strip() else None
+        if not self._keys:
+            self._keys = frozenset(value)
+            lead = window.line_before(at)
+            self._indent = lead if not lead.strip() else None
 
-    def pattern(self, data: bytes, at: int) -> re.Pattern[bytes]:
-        """Finds the next object after the one at `at`; its group 1 ends where that object begins."""
-        own = _FIRST_KEY.match(data, at)
-        key = self._key or (own.group(1) if own else b'"')
-        lead = rb"[\s,\[}]" if self._indent is None else rb"\n" + re.escape(self._indent)
-        return re.compile(rb"(" + lead + rb")\{\s*" + re.escape(key))
+    def guess(self, data: bytes, at: int) -> None:
+        """Take the keys of a damaged object, as far as they can be told, where nothing else is known."""
+        if not self._keys:
+            self._keys = frozenset(skeleton(data[at : at + STRADDLE]))
+
+    def stands_at(self, data: bytes, at: int) -> bool | None:
+        """Whether a whole object of this document begins at `at`; None where `data` ends too early to say.
+
+        An object nested in another may begin alike; it has other keys.
+        """
+        depth = 0
+        for token in _TOKEN.finditer(data, at, at + RESUME):
+            text = token.group()
+            depth += (text == b"{") - (text == b"}")
+            if not depth:
+                piece = _parse(data[at : token.end()], 0)
+                keys = frozenset(piece.object or ()) if piece is not None else frozenset[str]()
+                return piece is not None and 2 * len(keys & self._keys) >= len(self._keys)
+        return None if len(data) - at < RESUME else False
 
     def goes_on_without(self, data: bytes, opening: int) -> bool:
         """Whether a whole object follows on its own line before the one at `opening` has ended."""
         if self._indent is None:
             return False
-        following = self.pattern(data, opening).search(data, opening + 1)
-        if following is None:
-            return False
-        piece = _first_object(data, following.end(1))
-        return piece is not None and _parse(piece, 0) is not None
-
-
-def _first_object(data: bytes, at: int) -> bytes | None:
-    depth = 0
-    for token in _TOKEN.finditer(data, at):
-        text = token.group()
-        depth += (text == b"{") - (text == b"}")
-        if not depth:
-            return data[at : token.end()]
-    return None
+        own_line = re.compile(rb"\n" + re.escape(self._indent) + rb"(?=\{)")
+        following = own_line.search(data, opening + 1)
+        return following is not None and self.stands_at(data, following.end()) is True
 
 
 def _parse(piece: bytes, offset: int) -> Piece | None:
@@ -235,14 +246,18 @@ def _parse(piece: bytes, offset: int) -> Piece | None:
 
 
 def _lose(window: _Window, at: int, start: _Start) -> Generator[Piece, None, int]:
-    """Hands out as lost everything up to the next object, and returns where that begins."""
-    pattern = start.pattern(window.data, at)
+    """Hands out as lost everything up to the next whole object, and returns where that begins."""
+    start.guess(window.data, at)
     searched = at + 1
     reason: str | None = "a damaged object"
     while True:
-        following = pattern.search(window.data, searched)
+        following = _OPENING.search(window.data, searched)
+        found = start.stands_at(window.data, following.end(1)) if following is not None else None
+        if following is not None and (found is False or (found is None and window.ended)):
+            searched = following.end(1)
+            continue
         if following is not None:
-            stop = following.end(1)
+            stop = following.end(1) if found else following.start()
         elif window.ended:
             stop = len(window.data)
             reason = reason and "half an object (truncated tail)"
@@ -251,7 +266,7 @@ def _lose(window: _Window, at: int, start: _Start) -> Generator[Piece, None, int
         if stop > at:
             yield Piece(window.base + at, window.data[at:stop], "lost", reason)
             reason = None
-        if following is not None or window.ended:
+        if found or window.ended:
             return stop
         window.more(stop)
         at, searched = 0, 0

@@ -50,11 +50,11 @@ def mend(line: bytes, *, complete: bool = True) -> Mended:
     try:
         whole = _one_value(text, remarks)
     except JSONDecodeError as error:
-        return _several(text, remarks, _broken(text, error, complete))
+        return _several(line, text, remarks, _broken(text, error, complete))
     except RecursionError:
         return Mended((), "nested too deeply")
     if isinstance(whole, dict):
-        return Mended(((_bytes_before(text, text.find("{"), line), whole),), _join(remarks))
+        return Mended(((_offset(line, text, text.find("{")), whole),), _join(remarks))
     return Mended((), f"not a JSON object: {_shape(whole)}")
 
 
@@ -105,7 +105,7 @@ def _one_value(text: str, remarks: list[str]) -> Any:
     return value
 
 
-def _several(text: str, remarks: list[str], reason: str) -> Mended:
+def _several(line: bytes, text: str, remarks: list[str], reason: str) -> Mended:
     """What is left of a line that is not one JSON value: glued records, a record after half of another."""
     objects: list[tuple[int, dict[str, Any]]] = []
     whole = True
@@ -122,8 +122,7 @@ def _several(text: str, remarks: list[str], reason: str) -> Mended:
         remarks.append(f"{count} records on one line, all recovered" if count > 1 else "a comma to spare")
     else:
         remarks.append(f"{count} record{'s' * (count > 1)} recovered from a damaged line")
-    offsets = ((_bytes_before(text, start, None), value) for start, value in objects)
-    return Mended(tuple(offsets), _join(remarks))
+    return Mended(tuple((_offset(line, text, start), value) for start, value in objects), _join(remarks))
 
 
 def _objects_in(text: str) -> Iterator[tuple[int, int, dict[str, Any]]]:
@@ -178,11 +177,9 @@ def _broken(text: str, error: JSONDecodeError, complete: bool) -> str:
     return "half a line" if inside else f"broken JSON ({error.msg}, character {error.pos})"
 
 
-def _bytes_before(text: str, position: int, line: bytes | None) -> int:
+def _offset(line: bytes, text: str, position: int) -> int:
     """Byte offset of a character; exact unless invalid UTF-8 was replaced before it."""
-    if position <= 0:
-        return 0
-    mark = len(BOM) if line is not None and line.startswith(BOM) else 0
+    mark = len(BOM) if line.startswith(BOM) else 0
     return mark + len(text[:position].encode("utf-8", "surrogatepass"))
 
 

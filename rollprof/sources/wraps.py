@@ -79,7 +79,7 @@ def seam(left: str, right: str) -> str:
     a word of its own and gets it back.
     """
     lone_left = left == "-" or left.endswith(" -")
-    lone_right = right == "-" or right.startswith("- ")
+    lone_right = (right == "-" or right.startswith("- ")) and not left.endswith(":")  # a negative number
     if (lone_left and not right.startswith(" ")) or (lone_right and not left.endswith(" ")):
         return f"{left} {right}"
     return left + right
