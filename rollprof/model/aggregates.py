@@ -95,9 +95,9 @@ def _shape(
     steps, shortest, longest = maximum, maximum, maximum
     if slots is not None and n > C:
         shortest = max(maximum, tokens / C)
-        longest = tokens / C + maximum * (1.0 - 1.0 / slots)
-        steps = min(max(shape.decode_steps, shortest), longest)
-    i_len = 1.0 - tokens / (C * steps)
+        steps = max(shape.decode_steps, shortest)
+        longest = max(tokens / C + maximum * (1.0 - 1.0 / slots), steps)
+    i_len = max(1.0 - tokens / (C * steps), 0.0)
     gini = min(shape.gini, i_len)  # as for any lengths
     return AggregateShape(
         n=n,

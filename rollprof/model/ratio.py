@@ -29,13 +29,15 @@ from rollprof.model.shape import StepShape, bracket
 Floats = NDArray[np.float64]
 
 DRAWS = 512
-_NOISE = np.geomspace(0.01, 1.0, 24)
-_PRIOR_SDS = np.linspace(-3.5, 3.5, 61)
-_CONTEXT_POINTS = 5
-_TINY = 1e-12
-
 MANY_ENGINES_ERROR = 0.045
 """How far the one-engine identity is off over several engines dealt round robin (90 %)."""
+
+_NOISE = np.geomspace(0.01, 1.0, 24)
+_RATIO_POINTS = 61
+_CONTEXT_POINTS = 5
+_TINY = 1e-12
+_NINETY = 1.645
+"""Standard deviations from the middle of a normal distribution to the end of its 90 % interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,72 +56,103 @@ class Work:
 
 
 @dataclass(frozen=True, slots=True)
+class Prior:
+    """Of the ratio: log-normal, `factor` one standard deviation (ValueError unless above 1)."""
+
+    center: float
+    factor: float
+    with_context: bool
+
+    def __post_init__(self) -> None:
+        if not (self.center > 0 and self.factor > 1):
+            raise ValueError("the prior needs a centre above 0 and a factor above 1")
+
+
+@dataclass(frozen=True, slots=True)
 class Grid:
-    """Points of `(r, k)` with the logarithm of their prior weight; arrays (G,)."""
+    """Points of `(r, k)` with the logarithm of their prior weight; arrays (G,), ascending in `r`."""
 
     ratio: Floats
     context_ratio: Floats
     log_prior: Floats
+    sds: Floats
+
+    @classmethod
+    def of(cls, prior: Prior, low: float = -3.5, high: float = 3.5, points: int = _RATIO_POINTS) -> Grid:
+        """`points` ratios from `low` to `high` standard deviations of the prior."""
+        context = np.geomspace(*CONTEXT_RATIO_RANGE, _CONTEXT_POINTS) if prior.with_context else np.zeros(1)
+        sds = np.repeat(np.linspace(low, high, points), len(context))
+        ratio = prior.center * np.exp(math.log(prior.factor) * sds)
+        return cls(ratio, np.tile(context, points), -0.5 * sds**2, sds)
 
     def log_work(self, work: Work) -> Floats:
-        """`log(M + r*W + k*Q)`, shape (n, G); -inf for a stretch without decode steps."""
+        """`log(M + r*W + k*Q)`, shape (n, G)."""
         total = work.steps[:, None] + np.outer(work.tokens, self.ratio)
-        total += np.outer(work.context, self.context_ratio)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(total))
+        return np.log(total + np.outer(work.context, self.context_ratio))
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Equally likely values; arrays (DRAWS,). `noise` is the standard deviation of the log of a duration."""
+    """Equally likely values; arrays (DRAWS,).
+
+    `scale` is `a`, `noise` the standard deviation of the log of a duration, `fixed` seconds before decoding.
+    """
 
     ratio: Floats
     context_ratio: Floats
-    log_scale: Floats
+    scale: Floats
     noise: Floats
+    fixed: Floats
 
-    def log_seconds(self, shape: StepShape) -> Floats:
-        """Log of the decode seconds of a step under each draw."""
-        work = shape.decode_steps + self.ratio * shape.tokens / shape.engines
-        work = work + self.context_ratio * shape.context / shape.engines
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(work) + self.log_scale)
+    def parts(self, shape: StepShape) -> tuple[float, Floats, Floats]:
+        """Decode work of a step in units of decode steps: `M, r*W, k*Q`."""
+        tokens, context = shape.tokens / shape.engines, shape.context / shape.engines
+        return shape.decode_steps, self.ratio * tokens, self.context_ratio * context
 
-
-def make_grid(center: float, factor: float, *, with_context: bool) -> Grid:
-    """The prior. `factor` is one standard deviation of the log-normal (ValueError unless above 1)."""
-    if not (center > 0 and factor > 1):
-        raise ValueError("the prior needs a centre above 0 and a factor above 1")
-    ratio = center * np.exp(math.log(factor) * _PRIOR_SDS)
-    context = np.geomspace(*CONTEXT_RATIO_RANGE, _CONTEXT_POINTS) if with_context else np.zeros(1)
-    return Grid(
-        np.repeat(ratio, len(context)),
-        np.tile(context, len(ratio)),
-        np.repeat(-0.5 * _PRIOR_SDS**2, len(context)),
-    )
+    def seconds(self, shape: StepShape) -> Floats:
+        """Decode seconds of a step under each draw, without what is fixed."""
+        steps, by_rollout, by_context = self.parts(shape)
+        return (steps + by_rollout + by_context) * self.scale
 
 
-def weigh(grid: Grid, log_seconds: Floats, log_work: Floats) -> tuple[Floats, Floats]:
+def weigh(log_prior: Floats, log_seconds: Floats, log_work: Floats) -> tuple[Floats, Floats]:
     """Posterior weights (G, noise), sum 1, and the mean log scale at each grid point (G,).
 
     With less than two durations nothing can be learnt, and the weights are the prior's.
     """
     n = len(log_seconds)
     residual = log_seconds[:, None] - log_work
-    scale = residual.mean(axis=0) if n else np.zeros(len(grid.ratio))
+    scale = residual.mean(axis=0) if n else np.zeros(len(log_prior))
     squares = ((residual - scale) ** 2).sum(axis=0)
     freedom = max(n - 1, 0)  # the scale has taken one
-    log_weight = grid.log_prior[:, None] - freedom * np.log(_NOISE) - squares[:, None] / (2 * _NOISE**2)
+    log_weight = log_prior[:, None] - freedom * np.log(_NOISE) - squares[:, None] / (2 * _NOISE**2)
     weight = np.exp(log_weight - log_weight.max())
     return weight / weight.sum(), scale
 
 
-def thin(grid: Grid, weight: Floats, scale: Floats) -> Draws:
-    """Systematic resampling: draws in the order of the grid, reproducible and without a seed."""
+def pick(weight: Floats) -> tuple[NDArray[np.int64], Floats]:
+    """Systematic resampling: DRAWS grid points in their order, and the noise of each. No seed is needed."""
     at = np.cumsum(weight.ravel())
     picked = np.searchsorted(at, (np.arange(DRAWS) + 0.5) / DRAWS * at[-1])
     point, noise = np.divmod(picked, len(_NOISE))
-    return Draws(grid.ratio[point], grid.context_ratio[point], scale[point], _NOISE[noise])
+    return point, _NOISE[noise]
+
+
+def posterior(log_seconds: Floats, work: Work, prior: Prior) -> Draws:
+    """Draws of the posterior of `n` durations, nothing of them fixed; of the prior without any.
+
+    Many quiet durations leave a posterior narrower than the grid is fine, hence a second, closer look.
+    """
+    wide = Grid.of(prior)
+    weight, _ = weigh(wide.log_prior, log_seconds, wide.log_work(work))
+    mass = np.cumsum(weight.sum(axis=1))
+    first, last = np.searchsorted(mass, (1e-5, 1 - 1e-5))
+    cell = wide.sds[-1] * 2 / (_RATIO_POINTS - 1)
+    last = min(int(last), len(mass) - 1)
+    grid = Grid.of(prior, float(wide.sds[first] - cell), float(wide.sds[last] + cell))
+    weight, scale = weigh(grid.log_prior, log_seconds, grid.log_work(work))
+    at, noise = pick(weight)
+    return Draws(grid.ratio[at], grid.context_ratio[at], np.exp(scale[at]), noise, np.zeros(DRAWS))
 
 
 @functools.cache
@@ -135,27 +168,27 @@ def _normals(which: int) -> Floats:
 
 
 def idle_draws(shape: StepShape, draws: Draws, drift: Floats) -> tuple[Floats, Floats]:
-    """`slot_idle` and `effective_idle` of a step under each draw (k0 = 0), in this order; arrays (DRAWS,).
+    """`slot_idle` and `effective_idle` of a step under each draw, in this order; arrays (DRAWS,).
 
     `drift` (DRAWS,) is the standard deviation of the log of the speed of the step's end against that of
     its start. A tail that runs slower by a factor `e^d` takes that much more of the time, which moves the
-    logit of an idle fraction by about `d`. slot_idle stays inside the bracket of its shape.
+    logit of an idle fraction by about `d`. slot_idle of the decode time stays inside the bracket of the
+    shape; fixed seconds are busy.
     """
-    steps = shape.decode_steps
-    by_rollout = draws.ratio * shape.tokens / shape.engines
-    by_context = draws.context_ratio * shape.context / shape.engines
+    steps, by_rollout, by_context = draws.parts(shape)
     total = steps + by_rollout + by_context
-    off = _normals(1)
-    i_len = np.clip(shape.i_len + off * shape.i_len_error / 1.645, 0.0, 1.0)
-    spread = off * shape.gini_error / 1.645
-    lost = steps * i_len / total
-    slot = lost + (by_rollout * (shape.gini + spread) + by_context * (shape.i_ctx + spread)) / total
+    off = _normals(1) / _NINETY
+    lost = steps * np.clip(shape.i_len + off * shape.i_len_error, 0.0, 1.0) / total
+    wrong = off * shape.gini_error
+    slot = lost + (by_rollout * (shape.gini + wrong) + by_context * (shape.i_ctx + wrong)) / total
     if shape.engines > 1:
-        slot = slot + off * MANY_ENGINES_ERROR / 1.645
+        slot = slot + off * MANY_ENGINES_ERROR
     shift = drift * _normals(0)
     low, high = bracket(shape)
     slot = np.clip(_shift(slot, shift), low, high)
-    return slot, np.minimum(_shift(lost, shift), slot)
+    lost = np.minimum(_shift(lost, shift), slot)
+    decoding = 1.0 / (1.0 + draws.fixed / draws.seconds(shape))
+    return slot * decoding, lost * decoding
 
 
 def _shift(fraction: Floats, by: Floats) -> Floats:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rollprof.model.decode import CONTEXT_RATIO_RANGE, PRIOR_RATIO, DecodeCost
 from rollprof.model.estimate import Estimate
-from rollprof.model.ratio import Draws, Floats, Work, idle_draws, make_grid, thin, weigh
+from rollprof.model.ratio import Draws, Floats, Prior, Work, idle_draws, posterior
 from rollprof.model.schedule import Ints, make_schedule, make_timeline, whole_prompts, whole_tokens
 from rollprof.model.shape import StepShape, effective_idle
 
@@ -18,7 +18,7 @@ MIN_ROLLOUTS = 20
 """Completions below which a fit has no skill: four of them are held out."""
 
 _EVERY = 5
-_PARTS = 8
+_PARTS = 5
 _CONTEXT_PER_A = (0.0, *np.geomspace(*CONTEXT_RATIO_RANGE, 5).tolist())
 
 
@@ -44,17 +44,16 @@ class RolloutFit:
     def effective_idle(self, shape: StepShape, *, at_least: float = 0.0, at_most: float = 1.0) -> Estimate:
         """`w_a*i_len` with an interval: the speed of the engine drifts within a step.
 
-        The step is cut into eight parts of equal time; how differently they would have it decode gives the
-        interval, the completion times as a whole the value. `at_least` and `at_most` are the engine_idle
-        and slot_idle that the clock saw, which bound it (nan: not known).
+        The step is cut into five parts of equal time; how differently they would have it decode gives the
+        interval (which held 87 to 100 % of simulated truths), the completion times as a whole the value.
+        `at_least` and `at_most` are the engine_idle and slot_idle that the clock saw, which bound it (nan:
+        not known).
         """
         value = effective_idle(shape, self.cost)
         if not math.isfinite(value):
             return Estimate(math.nan, math.nan, math.nan)
-        # half of the parts make up one end of the step, and their noise averages out: sd/sqrt(4)
-        _, lost = idle_draws(shape, self.draws, self.draws.noise / 2.0)
-        busy = self.cost.k0 / (self.cost.k0 + np.exp(self.draws.log_seconds(shape)))
-        _, low, high = Estimate.of(lost * (1.0 - busy))
+        draws = replace(self.draws, fixed=self.draws.fixed + self.cost.k0)
+        _, low, high = Estimate.of(idle_draws(shape, draws, draws.noise)[1])
         return Estimate(value, min(low, value), max(high, value)).within(at_least, at_most)
 
 
@@ -111,8 +110,8 @@ class _Progress:
 
 
 def _progress(L: Ints, p: Ints, slots: int | None, engines: int | ArrayLike, queue: Ints) -> _Progress:
-    if isinstance(engines, int):
-        schedule = make_schedule(L, slots=slots, engines=engines)
+    if isinstance(engines, int | np.integer):
+        schedule = make_schedule(L, slots=slots, engines=int(engines))
     else:
         labels = np.asarray(engines)
         if labels.shape != L.shape:
@@ -179,7 +178,7 @@ def _why_not(n: int, fit_error: float, constant_error: float) -> str:
 
 
 def _part_draws(f: Floats, progress: _Progress, cost: DecodeCost) -> Draws:
-    """The posterior of the ratio from the parts of the step, each engine's cut into eight of equal time."""
+    """The posterior of the ratio from the parts of the step, each engine's cut into five of equal time."""
     rows: list[Floats] = []
     for e in np.unique(progress.engine):
         mine = np.flatnonzero(progress.engine == e)
@@ -190,8 +189,5 @@ def _part_draws(f: Floats, progress: _Progress, cost: DecodeCost) -> Draws:
         rows.append(np.diff(table, axis=0, prepend=np.array([[cost.k0, 0.0, 0.0, 0.0]])))
     parts = np.concatenate(rows) if rows else np.empty((0, 4))
     parts = parts[(parts[:, 0] > 0) & (parts[:, 1] > 0)]
-    grid = make_grid(PRIOR_RATIO, 3.0, with_context=False)
-    weight, scale = weigh(
-        grid, np.log(parts[:, 0]), grid.log_work(Work(parts[:, 1], parts[:, 2], parts[:, 3]))
-    )
-    return thin(grid, weight, scale)
+    work = Work(parts[:, 1], parts[:, 2], parts[:, 3])
+    return posterior(np.log(parts[:, 0]), work, Prior(PRIOR_RATIO, 3.0, with_context=False))
