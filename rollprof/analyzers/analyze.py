@@ -30,7 +30,7 @@ from rollprof.analyzers.waits import Wait, wait_figures, waits
 if TYPE_CHECKING:
     import polars as pl
 
-NEVER_PER_EVAL = frozenset(f.name for f in IDLE_FIGURES)
+NOT_OF_EVAL = frozenset(f.name for f in IDLE_FIGURES)
 """Evaluation is a phase of its own, never generation: its steps carry no idle figures."""
 
 
@@ -66,6 +66,10 @@ def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Anal
         **prompts.figures,
         "tokens_per_gpu_s": tokens_per_gpu_s,
     }
+    if run.settings.split == "eval":
+        figures.update(
+            {n: absent(n, "evaluation is a phase of its own, not generation") for n in NOT_OF_EVAL}
+        )
     parts = _StepParts(lengths.steps, waiting, idle.steps, shares.steps, prompts.steps, pace)
     last = stragglers(run, tables.rollouts, waiting)
     empty = {i: f["slot_idle"].value for i, f in idle.steps.items() if "slot_idle" in f}
@@ -136,9 +140,7 @@ def _light_steps(run: RunData) -> list[StepResult]:
 
 
 def _without_idle(steps: Sequence[StepResult]) -> list[StepResult]:
-    return [
-        replace(s, figures={n: f for n, f in s.figures.items() if n not in NEVER_PER_EVAL}) for s in steps
-    ]
+    return [replace(s, figures={n: f for n, f in s.figures.items() if n not in NOT_OF_EVAL}) for s in steps]
 
 
 def _run_info(run: RunData, tables: Tables) -> RunInfo:

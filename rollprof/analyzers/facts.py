@@ -27,6 +27,7 @@ class Facts:
     slots: int | None
     slots_how: str
     response_cap: float | None
+    responses_per_step: float | None
     mode: Mode
     colocated: bool | None
     multi_turn: bool | None
@@ -52,15 +53,19 @@ class Facts:
         return self.rollout_gpus is not None and self.trainer_gpus is not None
 
 
-def number(value: object) -> float | None:
-    """A positive finite number, or None: metadata is data, and may hold anything."""
+LARGEST = 1e6
+"""More engines, slots or GPUs than this are not a fact about a run."""
+
+
+def number(value: object, largest: float = math.inf) -> float | None:
+    """A positive finite number up to `largest`, or None: metadata is data, and may hold anything."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
         found = float(value)
     except ValueError:
         return None
-    return found if math.isfinite(found) and found > 0 else None
+    return found if math.isfinite(found) and 0 < found <= largest else None
 
 
 def read_facts(meta: Mapping[str, Any], engines_seen: int = 0) -> Facts:
@@ -81,21 +86,25 @@ def read_facts(meta: Mapping[str, Any], engines_seen: int = 0) -> Facts:
         found = value(name)
         return found if isinstance(found, bool) else None
 
-    rollout_gpus, gpus = number(value("rollout_gpus")), number(value("gpus"))
+    def few(name: str) -> float | None:
+        return number(value(name), LARGEST)
+
+    rollout_gpus, gpus = few("rollout_gpus"), few("gpus")
     engines, engines_how = _engines(
-        number(value("engines")), engines_seen, rollout_gpus or gpus, number(value("gpus_per_engine"))
+        few("engines"), engines_seen, rollout_gpus or gpus, few("gpus_per_engine")
     )
-    slots = number(value("max_num_seqs"))
+    slots = few("max_num_seqs")
     mode = value("mode")
     return Facts(
         gpus=gpus,
         rollout_gpus=rollout_gpus,
-        trainer_gpus=number(value("trainer_gpus")),
+        trainer_gpus=few("trainer_gpus"),
         engines=engines,
         engines_how=engines_how or how("engines"),
         slots=None if slots is None else max(1, int(slots)),
         slots_how=how("max_num_seqs"),
         response_cap=number(value("response_cap")),
+        responses_per_step=number(value("responses_per_step")),
         mode="sync" if mode == "sync" else "async" if mode == "async" else "unknown",
         colocated=truth("colocated"),
         multi_turn=truth("multi_turn"),

@@ -87,6 +87,8 @@ def kaplan_meier(values: Floats, censored: NDArray[np.bool_]) -> tuple[float | N
     The median is the smallest length with S(x) <= 1/2, None where more than half are censored before it;
     the mean is the integral of S up to the longest length seen. (Kaplan and Meier 1958.)
     """
+    if not (censored & (values < values.max())).any():
+        return _uncensored(values, censored)  # one common cap: the sample itself, without sorting twice
     from scipy import stats
 
     survival = stats.ecdf(stats.CensoredData.right_censored(values, censored)).sf
@@ -98,6 +100,14 @@ def kaplan_meier(values: Floats, censored: NDArray[np.bool_]) -> tuple[float | N
     below = np.flatnonzero(left <= 0.5 + 1e-12)
     median = float(at[below[0]]) if len(below) else None
     return median, float(before @ widths)
+
+
+def _uncensored(values: Floats, censored: NDArray[np.bool_]) -> tuple[float | None, float]:
+    """Kaplan-Meier where nothing is censored below the longest length."""
+    half = -(-len(values) // 2)
+    median = float(np.partition(values, half - 1)[half - 1])
+    ended = len(values) - int(censored.sum())
+    return (median if ended >= half or median < values.max() else None), float(values.mean())
 
 
 def theil_sen(steps: Floats, values: Floats, level: float = 0.9) -> tuple[float, float, float]:

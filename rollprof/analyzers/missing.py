@@ -27,6 +27,9 @@ NOT_OPTIONS: Mapping[str, str] = {
 }
 """What the user can say where the log does not."""
 
+NOT_APPLICABLE = "rollouts and training share their GPUs"
+"""Nothing is missing where a figure has no meaning."""
+
 
 def missing_figures(
     figures: Mapping[str, Figure], meta: Mapping[str, Any], have: frozenset[str]
@@ -43,6 +46,8 @@ def missing_figures(
         ):
             continue
         why = figure.note if figure is not None and figure.note else _why(spec, have)
+        if why == NOT_APPLICABLE:
+            continue
         found.append(Missing(name, why, _enable(spec, meta.get("brings") or {}, have)))
     return found
 

@@ -57,8 +57,9 @@ def analyze_phases(run: RunData) -> PhaseResult:
         both = timed & ~np.isnan(values) if values is not None else np.zeros(len(run), dtype=bool)
         if values is None or not both.any():
             continue
-        # a phase that a step does not log did not happen in it
-        share = float(values[both].sum() / step_s[timed].sum())
+        # a phase that a step does not log took no time in it; without generation it is no step
+        of = both if name == "generate" else timed
+        share = float(values[both].sum() / step_s[of].sum())
         note = "beside the step, not part of its sum" if beside and name in beside else ""
         shares[name] = exact(figure, share, "logged", int(both.sum()), note=note)
     shares[OTHER] = _other(step_s, timed, [columns[p] for p in inside], overlap=beside is None)

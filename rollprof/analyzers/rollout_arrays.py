@@ -80,6 +80,8 @@ def load_rollouts(
     reader = _Reader(frame)
     order, step_of, unplaced, one_step = _order(reader, split, steps)
     reader.order = order
+    if not len(order):
+        return _no_rollouts()
     length, unit, basis = _lengths(reader)
     found, first = np.unique(step_of, return_index=True)
     queue, tool = reader.floats("queue_s"), reader.floats("tool_s")
@@ -107,6 +109,11 @@ def load_rollouts(
         unplaced=unplaced,
         one_step=one_step,
     )
+
+
+def _no_rollouts() -> RolloutArrays:
+    none = np.empty(0, np.int64)
+    return RolloutArrays(none, np.zeros(1, np.int64), none, np.empty(0), "tokens", None)
 
 
 class _Reader:
@@ -151,11 +158,13 @@ class _Reader:
         """1 where the column says `yes`, -1 where it is null or `unknown`, 0 otherwise."""
         import polars as pl
 
-        column = pl.col(name).cast(pl.String)
-        silent = column.is_null() | column.is_in(list(unknown))
-        wanted = pl.when(silent).then(-1).otherwise((column == yes).cast(pl.Int8)).cast(pl.Int8)
+        column = pl.col(name)
         if self.expression(name, column.drop_nulls().head(1)) is None:
             return None
+        wanted = (column == yes).cast(pl.Int8).fill_null(-1)
+        for word in unknown:
+            wanted = pl.when((column == word).fill_null(value=False)).then(-1).otherwise(wanted)
+        wanted = wanted.cast(pl.Int8)
         series = self.expression(name, wanted)
         return None if series is None else self._sorted(series.to_numpy())
 

@@ -27,8 +27,8 @@ class Wait:
 
     `figures` by name, on the best basis `basis`; `modelled` the same from lengths, for comparison. `n`
     rollouts weigh the step, `end` is T in `unit`. `last` is the position of the last rollout in the run's
-    rollouts, `why` it was last, `empty` the share of slots empty by these completions; None where only
-    aggregates are known.
+    rollouts, None where only aggregates are known, and `why` it was last. `empty` is the share of slots
+    empty by completions that come from lengths.
     """
 
     generation: Generation
@@ -81,9 +81,13 @@ def _wait(run: RunData, g: Generation) -> Wait | None:
         best.basis,
         int(best.at[k]),
         cause(run, best, k),
-        clock_idle(best.start, best.finish, run.facts.capacity(best.of)).slot_idle,
+        None if clock is not None else _empty(run, best),
         modelled,
     )
+
+
+def _empty(run: RunData, c: Completions) -> float:
+    return clock_idle(c.start, c.finish, run.facts.capacity(c.of)).slot_idle
 
 
 def _pace(run: RunData, g: Generation, c: Completions | None = None, k: int = 0) -> dict[str, StepFigure]:

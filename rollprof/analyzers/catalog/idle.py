@@ -219,7 +219,7 @@ COST_LOST = FigureSpec(
     "sum",
     (("steps.step_s", "steps.generate_s", "fact.gpus", "fact.gpu_hour_cost"),),
     True,
-    "gpu_hours_lost in the currency of the price given.",
+    "GPU-hours lost, in the currency of the price given.",
     "",
     (("logged", "as gpu_hours_lost"),),
 )

@@ -12,6 +12,7 @@ OTHER = "other"
 
 _RULES: tuple[tuple[Basis, str], ...] = (("logged", "the framework's own phase times"),)
 _SUM = "sum / sum over the steps that log both"
+_ALL = "sum / sum over all steps: a phase that a step does not log took no time in it"
 
 
 def _phase(name: str) -> FigureSpec:
@@ -20,7 +21,7 @@ def _phase(name: str) -> FigureSpec:
         f"phase_share_{name}",
         "fraction",
         f"{column} / step_s",
-        _SUM,
+        _SUM if name == "generate" else _ALL,
         ((f"steps.{column}", "steps.step_s"),),
         True,
         f"Share of the step's wall time: {STEPS[column].doc}. A phase that runs beside the step (generation "
@@ -48,7 +49,7 @@ PHASE_FIGURES: tuple[FigureSpec, ...] = (
         "phase_share_other",
         "fraction",
         "(step_s - sum of the phases inside the step) / step_s",
-        _SUM,
+        _ALL,
         (("steps.step_s", "steps.generate_s"),),
         True,
         "What no logged phase accounts for. Absent where the phases add up to more than the step, because "

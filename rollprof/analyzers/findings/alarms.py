@@ -31,7 +31,7 @@ def alarms(c: Context) -> Iterator[Finding]:
             yield Finding(
                 str(entry.get("code") or "alarm"),
                 "alarm",
-                str(entry["text"]),
+                _sentence(str(entry["text"])),
                 dict(evidence) if isinstance(evidence, Mapping) else {},
             )
     yield from _lines_lost(c.run.meta.get("ledger") or {})
@@ -40,6 +40,11 @@ def alarms(c: Context) -> Iterator[Finding]:
     yield from _counts_disagree(c)
     yield from _lengths_disagree(c)
     yield from _outside_the_bracket(c)
+
+
+def _sentence(text: str) -> str:
+    plain = text.strip()
+    return f"{plain[:1].upper()}{plain[1:]}" + ("" if plain.endswith((".", "!", "?")) else ".")
 
 
 def _lines_lost(ledger: Mapping[str, Any]) -> Iterator[Finding]:
@@ -129,7 +134,7 @@ def _outside_the_bracket(c: Context) -> Iterator[Finding]:
         yield Finding(
             "slot_idle_outside_bracket",
             "low",
-            "slot_idle as clocked lies outside what the lengths allow "
+            "The clock's slot_idle lies outside what the lengths allow "
             f"{of_steps(len(odd), len(c.idle.phases))} (step {c.run.steps[i]}: {value:.2f}, lengths "
             f"{bracket[0]:.2f} to {bracket[1]:.2f}): something other than decoding takes time (tools, "
             "rewards, a slow host).",

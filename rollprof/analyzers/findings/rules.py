@@ -16,8 +16,9 @@ CAP_HIGH, CAP_MEDIUM = 0.10, 0.05
 """Above a tenth at the cap, remedies for the tail gain 0 to 25 % on public lengths; below, they gain more."""
 CAP_BOUND_RATIO = 2.0
 """max/median below this: the cap, not a tail, makes the step's length."""
-RUNAWAY = 3.0
-"""max/p99 within a step: about 2 for a thousand log-normal lengths with sd 1, 50 where answers loop."""
+RUNAWAY = 5.0
+"""max/p99 within a step: 2 in a typical step of a thousand log-normal lengths with sd 1, above 5 in one of
+25 such steps, 50 where answers loop."""
 RUNAWAY_MIN = 100
 """Rollouts of a step below which its 99th percentile is its maximum."""
 RUNAWAY_STEPS = 0.1

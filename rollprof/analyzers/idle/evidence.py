@@ -15,10 +15,10 @@ from rollprof.analyzers.idle.clocked import engine_labels, engines_of, slots_of
 from rollprof.analyzers.idle.shapes import decoded_lengths, prompts_of, run_ratio, shape_of
 from rollprof.analyzers.results import StepFigure
 from rollprof.analyzers.run_data import RunData
-from rollprof.model.rollout_fit import RolloutFit, fit_rollouts
+from rollprof.model.calibrate import RolloutFit, fit_rollouts
 from rollprof.model.shape import StepShape
 
-MOST_FITS = 2000
+MOST_FITS = 1000
 """Phases whose decode cost is fitted by itself. In a longer run every k-th is, and the next use its cost."""
 UNEVEN = "rollouts dealt unevenly over engines"
 
@@ -121,7 +121,8 @@ def _evidence(
 def _rollouts(run: RunData, g: Generation) -> float:
     if g.span is not None:
         return float(g.span.stop - g.span.start)
-    return float(np.nansum(run.column("rollouts")[list(g.members)]))
+    logged = float(np.nansum(run.column("rollouts")[list(g.members)]))
+    return logged or (run.facts.responses_per_step or 0.0) * len(g.members)
 
 
 def _fit(run: RunData, c: Completions | None) -> tuple[RolloutFit | None, str]:

@@ -12,9 +12,9 @@ from rollprof.analyzers.idle.evidence import Evidence
 from rollprof.analyzers.idle.shapes import duration_clock
 from rollprof.analyzers.results import StepFigure
 from rollprof.analyzers.run_data import RunData
+from rollprof.model.calibrate import StepsFit, fit_steps
 from rollprof.model.estimate import Estimate
 from rollprof.model.shape import bracket
-from rollprof.model.step_fit import StepsFit, fit_steps
 
 Other = float | tuple[float, float]
 
@@ -85,6 +85,8 @@ def idle_of(run: RunData, e: Evidence, steps: StepsFit | None) -> PhaseIdle:
         others["modelled"] = low_high
     if slot is not None and slot.basis is not None:
         others.pop(slot.basis, None)
+        if e.slot is not None and e.slot.basis is not None and e.slot.basis != slot.basis:
+            others[e.slot.basis] = e.slot.interval or (0.0, 1.0)  # a bound that a calibration narrows
     return PhaseIdle(e, {n: f for n, f in figures.items() if f is not None}, others, held)
 
 

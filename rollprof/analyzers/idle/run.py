@@ -14,7 +14,7 @@ from rollprof.analyzers.idle.totals import phase_totals, step_totals
 from rollprof.analyzers.results import Figure, StepFigure
 from rollprof.analyzers.run_data import RunData
 from rollprof.analyzers.tables import Settings
-from rollprof.model.step_fit import StepsFit
+from rollprof.model.calibrate import StepsFit
 
 MAY_BE_MODELLED = ("slot_idle", "generation_idle", "step_idle")
 

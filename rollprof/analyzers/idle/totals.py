@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from rollprof.analyzers.combine import Weighted, absent, exact, mean_bracket, mean_of, total, weighted_mean
 from rollprof.analyzers.idle.phase import Other, PhaseIdle
 from rollprof.analyzers.idle.step import StepIdle
+from rollprof.analyzers.missing import NOT_APPLICABLE
 from rollprof.analyzers.results import BASES, Figure, weaker
 from rollprof.analyzers.run_data import RunData
-from rollprof.model.step_fit import StepsFit
+from rollprof.model.calibrate import StepsFit
 
 HOLDS = "held between engine_idle and slot_idle"
 FROM_SAMPLES = {
@@ -39,6 +41,7 @@ def phase_totals(
         items = _items(name, phases, weights)
         beside = others if name in ("slot_idle", "generation_idle") else {}
         found[name] = _without_own(weighted_mean(name, items, others=beside, note=_joined(note)))
+    found.update(_in_order(found))
     found["queue_share"] = weighted_mean("queue_share", _items("queue_share", phases, weights))
     found["engine_imbalance"] = _imbalance(phases, weights)
     found = {n: _explained(f, _why(n, run, phases, fit, reasons)) for n, f in found.items()}
@@ -63,11 +66,33 @@ def step_totals(
         known = [s for s in steps if "step_idle" in s.figures and s.index in phases]
         shares, weights = [s.share for s in known], [s.weight for s in known]
         others = _others([phases[s.index] for s in known], weights, shares)
-        found["step_idle"] = _without_own(_with(found["step_idle"], others))
+        found["step_idle"] = _without_own(replace(found["step_idle"], others=others))
     for name in ("gpu_hours_lost", "cost_lost"):
         sums = [s.figures[name] for s in steps if name in s.figures]
         found[name] = total(name, sums, of=len(steps))
     return {n: _explained(f, _why_step(n, run, steps)) for n, f in found.items()}
+
+
+def _in_order(found: Mapping[str, Figure]) -> dict[str, Figure]:
+    """engine_idle <= effective_idle <= slot_idle over the run, where they come from different steps."""
+    held: dict[str, Figure] = {}
+    slot = found["slot_idle"]
+    top = slot.value if slot.value is not None else slot.interval[1] if slot.interval is not None else 1.0
+    for name in ("effective_idle", "engine_idle"):
+        figure = found[name]
+        if figure.value is None:
+            continue
+        if figure.value > top:
+            ends = figure.interval or (figure.value, figure.value)
+            held[name] = replace(
+                figure,
+                value=top,
+                bound="lower",
+                interval=(min(ends[0], top), ends[1]),
+                note=_joined([figure.note, "held at the next larger figure, which has other steps as well"]),
+            )
+        top = min(top, figure.value)
+    return held
 
 
 def _weights(phases: Sequence[PhaseIdle]) -> list[float]:
@@ -97,34 +122,21 @@ def _others(
                 brackets.append(((other[0] * share, other[1] * share), w))
             elif other is not None:
                 points.append((other * share, w))
-        value: Other | None = mean_bracket(brackets) if brackets else mean_of(points)
+        wide = brackets + [((v, v), w) for v, w in points] if brackets else []
+        value: Other | None = mean_bracket(wide) if wide else mean_of(points)
         if value is not None:
             found[basis] = value
     return found
 
 
-def _with(figure: Figure, others: Mapping[str, Other]) -> Figure:
-    return Figure(
-        figure.name,
-        figure.value,
-        figure.unit,
-        figure.basis,
-        figure.bound,
-        figure.n,
-        figure.interval,
-        others,
-        figure.note,
-    )
-
-
 def _without_own(figure: Figure) -> Figure:
     """Bases beside the figure's own; none where it is absent."""
     if figure.basis is None:
-        return _with(figure, {})
+        return replace(figure, others={})
     own = {figure.basis}
     if figure.basis == "logged" and figure.name == "step_idle":
         own.add("measured")  # measured idle of a logged share of the step
-    return _with(figure, {b: v for b, v in figure.others.items() if b not in own})
+    return replace(figure, others={b: v for b, v in figure.others.items() if b not in own})
 
 
 def _imbalance(phases: Sequence[PhaseIdle], weights: Sequence[float]) -> Figure:
@@ -215,11 +227,8 @@ def _why_step(name: str, run: RunData, steps: Sequence[StepIdle]) -> str:
     if run.facts.mode == "async" and name == "step_idle":
         return "how the GPUs are split between rollouts and training, or how long each side waits, is unknown"
     if name in ("trainer_idle", "rollout_idle"):
-        return (
-            "waiting is not logged"
-            if run.facts.separate or run.facts.mode == "async"
-            else ("rollouts and training share their GPUs")
-        )
+        away = run.facts.separate or run.facts.mode == "async"
+        return "waiting is not logged" if away else NOT_APPLICABLE
     return "step_s is not logged" if not run.has("step_s") else "generation_idle is unknown"
 
 
