@@ -6,8 +6,6 @@ Used by the generic adapter for everything and by framework adapters for `--map 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from difflib import get_close_matches
-from hashlib import blake2b
 from typing import Any
 
 from rollprof.adapters import values
@@ -46,6 +44,8 @@ def prompt_key(value: Any) -> int | None:
     name = values.text(value)
     if name is None:
         return None
+    from hashlib import blake2b
+
     return int.from_bytes(blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
@@ -119,6 +119,8 @@ def column_named(name: str) -> str:
     column = SYNONYMS.get(name, name)
     if column in CONVERT:
         return column
+    from difflib import get_close_matches
+
     near = get_close_matches(name, CONVERT, 1)
     hint = f"did you mean {near[0]}?" if near else f"columns: {', '.join(CONVERT)}"
     raise UsageProblem(f"--map {name}: no such column", hint=hint)

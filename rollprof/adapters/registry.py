@@ -10,7 +10,6 @@ from __future__ import annotations
 import importlib
 import warnings
 from collections.abc import Mapping
-from difflib import get_close_matches
 from functools import cache
 from typing import Protocol, runtime_checkable
 
@@ -56,6 +55,8 @@ def load(name: str) -> Adapter:
     # Workers load a built-in adapter by name: they need not read the metadata of all packages for it.
     target = BUILT_IN.get(name) or _targets().get(name)
     if target is None:
+        from difflib import get_close_matches
+
         near = get_close_matches(name.lower(), names(), 1)
         meant = f"did you mean {near[0]}? " if near else ""
         raise UsageProblem(f"no adapter {name!r}", hint=f"{meant}installed: {', '.join(names())}")

@@ -83,7 +83,8 @@ def test_names_imports_no_adapter() -> None:
 
 def test_workers_load_next_to_nothing() -> None:
     code = (
-        "import sys; from rollprof.adapters import registry; registry.load('verl'); registry.load('generic')\n"
+        "import sys; from rollprof.adapters import registry\n"
+        "registry.load('verl'); registry.load('generic')\n"
         "heavy = {'polars', 'pyarrow', 'scipy', 'numpy', 'msgspec', 'importlib.metadata'}\n"
         "print(sorted(heavy & set(sys.modules)))"
     )
