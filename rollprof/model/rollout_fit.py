@@ -151,7 +151,8 @@ def _fit(f: Floats, progress: _Progress, *, with_context: bool) -> RolloutFit:
             float(np.abs(constant - f[held]).mean()) / mean,
         )
     why = _why_not(n, *errors)
-    return RolloutFit(cost, r2, *errors, skill=not why, why=why, n=n, draws=_part_draws(f, progress, cost))
+    draws = _part_draws(f, progress, k0, with_context=with_context)
+    return RolloutFit(cost, r2, *errors, skill=not why, why=why, n=n, draws=draws)
 
 
 def _solve(X: Floats, f: Floats) -> Floats:
@@ -177,17 +178,17 @@ def _why_not(n: int, fit_error: float, constant_error: float) -> str:
     )
 
 
-def _part_draws(f: Floats, progress: _Progress, cost: DecodeCost) -> Draws:
+def _part_draws(f: Floats, progress: _Progress, k0: float, *, with_context: bool) -> Draws:
     """The posterior of the ratio from the parts of the step, each engine's cut into five of equal time."""
     rows: list[Floats] = []
     for e in np.unique(progress.engine):
         mine = np.flatnonzero(progress.engine == e)
         done = f[mine]
-        edges = np.unique(np.searchsorted(done, np.linspace(cost.k0, done[-1], _PARTS + 1)[1:]))
+        edges = np.unique(np.searchsorted(done, np.linspace(k0, done[-1], _PARTS + 1)[1:]))
         at = mine[edges[edges < len(mine)]]
         table = np.column_stack([f[at], progress.steps[at], progress.tokens[at], progress.context[at]])
-        rows.append(np.diff(table, axis=0, prepend=np.array([[cost.k0, 0.0, 0.0, 0.0]])))
+        rows.append(np.diff(table, axis=0, prepend=np.array([[k0, 0.0, 0.0, 0.0]])))
     parts = np.concatenate(rows) if rows else np.empty((0, 4))
     parts = parts[(parts[:, 0] > 0) & (parts[:, 1] > 0)]
     work = Work(parts[:, 1], parts[:, 2], parts[:, 3])
-    return posterior(np.log(parts[:, 0]), work, Prior(PRIOR_RATIO, 3.0, with_context=False))
+    return posterior(np.log(parts[:, 0]), work, Prior(PRIOR_RATIO, 3.0, with_context))

@@ -66,6 +66,9 @@ def test_context_is_fitted_where_prompts_are_known() -> None:
     assert fit.cost.c / fit.cost.a == pytest.approx(4.6e-6, rel=0.01)
     assert effective_idle(shape, fit.cost) == pytest.approx(r.effective_idle, abs=0.01)
     assert abs(effective_idle(shape, without.cost) - r.effective_idle) > 0.05
+    interval = fit.effective_idle(shape)
+    assert interval.low <= r.effective_idle <= interval.high
+    assert interval.high - interval.low < 0.2
 
 
 def test_noise_and_drift_stay_inside_the_interval() -> None:
