@@ -54,6 +54,7 @@ OPTIONS: dict[str, Option] = {
         Option("steps", "text", "range of training steps, A:B"),
         Option("split", "text", "which rollouts", ("train", "eval")),
         Option("reward", "text", "reward component that difficulty is judged by"),
+        Option("by", "text", "rows of the difficulty table", ("difficulty", "dataset")),
         Option("gpu_hour_cost", "number", "price of a GPU-hour"),
         Option("idle_figure", "text", "figure to use as the headline"),
         Option("allow_modelled", "flag", "accept the upper end of a bracket as a value"),

@@ -12,7 +12,7 @@ from rollprof.cli.output import emit, note
 from rollprof.errors import UsageProblem
 
 DIRECTORY = "rollprof-demo"
-LOG = "run.jsonl"
+ROLLOUTS, STEPS = "rollouts.jsonl", "steps.jsonl"
 EPILOG = """\b
 Examples:
   rollprof demo
@@ -30,27 +30,33 @@ def demo(
     options = o.gather(quiet=quiet, force=force)
     from rollprof import api
     from rollprof.cli.reading import analysed, shown
+    from rollprof.cli.sample_run import CAP, ENGINES
 
-    log = _write(Path(output), force=force)
-    dataset = Path(output) / api.default_dataset()
-    opening = api.OpenOptions(framework="generic", output=str(dataset), force=force)
-    run = api.open_run([str(log)], options=opening)
+    folder = Path(output)
+    logs = _write(folder, force=force)
+    dataset = folder / api.default_dataset()
+    facts = {"engines": str(ENGINES), "response_cap": str(CAP)}
+    opening = api.OpenOptions(framework="generic", output=str(dataset), config=facts, force=force)
+    run = api.open_run(logs, options=opening)
     emit(shown(analysed(run, options), options, json=json))
     if not options.quiet:
-        note(f"the sample run is {log}; look at it again with: rollprof report {dataset} --verbose")
+        note(f"the sample run is in {folder}; look at it again with: rollprof report {dataset} --verbose")
 
 
-def _write(folder: Path, *, force: bool) -> Path:
-    from rollprof.cli.sample_run import lines
+def _write(folder: Path, *, force: bool) -> list[str]:
+    """The files of the run; one of the same name that holds something else is left alone."""
+    from rollprof.cli.sample_run import sample_run
 
-    text = "".join(lines())
-    log = folder / LOG
+    run = sample_run()
+    files = {folder / ROLLOUTS: run.rollouts.encode(), folder / STEPS: run.steps.encode()}
     if folder.exists() and not folder.is_dir():
         raise UsageProblem(f"{folder} is not a directory", hint="choose another with -o DIR")
-    if log.exists() and not force and log.read_bytes() != text.encode():
-        raise UsageProblem(f"{log} holds something else", hint="choose another directory with -o DIR")
+    for file, content in files.items():
+        if file.exists() and not force and file.read_bytes() != content:
+            raise UsageProblem(f"{file} holds something else", hint="choose another directory with -o DIR")
     folder.mkdir(parents=True, exist_ok=True)
-    beside = folder / f".{LOG}.new"
-    beside.write_text(text, encoding="utf-8", newline="\n")
-    beside.replace(log)
-    return log
+    for file, content in files.items():
+        beside = file.with_name(f".{file.name}.new")
+        beside.write_bytes(content)
+        beside.replace(file)
+    return [str(file) for file in files]

@@ -87,6 +87,10 @@ Reward = Annotated[
 Split = Annotated[
     str | None, typer.Option("--split", metavar="train|eval", help="Which rollouts (default: train).")
 ]
+By = Annotated[
+    str | None,
+    typer.Option("--by", metavar="difficulty|dataset", help="Rows of the summary's difficulty table."),
+]
 GpuHourCost = Annotated[
     float | None, typer.Option("--gpu-hour-cost", metavar="X", help="Price of a GPU-hour, for the cost.")
 ]
@@ -176,9 +180,11 @@ def gather(*, force: bool = False, **flags: Any) -> RunOptions:
 
 
 def _checked(options: RunOptions) -> RunOptions:
-    split, cost = options.values.get("split"), options.values.get("gpu_hour_cost")
-    if split not in (None, "train", "eval"):
-        raise UsageProblem(f"--split {split}: no such split", hint="train or eval")
+    cost = options.values.get("gpu_hour_cost")
+    for name in ("split", "by"):
+        value, choices = options.values.get(name), config.OPTIONS[name].choices
+        if value is not None and value not in choices:
+            raise UsageProblem(f"--{name} {value}: no such choice", hint=" or ".join(choices))
     if cost is not None and not 0 <= cost < float("inf"):
         raise UsageProblem(f"--gpu-hour-cost {cost:g}: a price is wanted")
     return options

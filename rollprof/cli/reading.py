@@ -66,4 +66,5 @@ def shown(analysis: Analysis, options: RunOptions, *, json: bool, to_file: bool 
         color=size.color,
         unicode=size.unicode,
         full=options.verbose,
+        by="dataset" if options.values.get("by") == "dataset" else "bucket",
     )

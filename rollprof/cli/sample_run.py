@@ -2,7 +2,8 @@
 
 Ten steps of GRPO on four engines. Lengths are lognormal around a level that the prompt sets, with a few
 that run away until the cap; hard prompts get long answers. Times follow a decode cost of `a + b*B`
-seconds per token with `B` responses in flight on an engine, all submitted at once.
+seconds per token with `B` responses in flight on an engine, all submitted at once; training takes time by
+the token.
 """
 
 from __future__ import annotations
@@ -10,16 +11,17 @@ from __future__ import annotations
 import json
 import math
 import random
-from collections.abc import Iterator
 from dataclasses import dataclass
 from statistics import NormalDist
 
-STEPS, PROMPTS, SAMPLES, ENGINES, CAP = 10, 24, 8, 4, 4096
+STEPS, PROMPTS, SAMPLES, ENGINES, GPUS, CAP = 10, 24, 8, 4, 8, 4096
 SEED = 20_250_412
 DECODE_S, PER_RESPONSE_S, PREFILL_S = 0.011, 0.00018, 0.6
 """`a`, `b`, and what passes before the first token."""
-REST_SHARE = 0.55
-"""Time of a step outside generation, as a share of its generation time."""
+OVERHEAD_S = 0.4
+"""What the trainer's own clock of the generation call adds."""
+TRAINING_S_PER_TOKEN = {"reward_s": 2.4e-5, "old_logprob_s": 6.1e-5, "update_s": 1.7e-4}
+WEIGHT_SYNC_S = 3.1
 FIRST_STEP_AT = 1_760_000_000.0
 
 
@@ -31,17 +33,46 @@ class _Response:
     reward: float
 
 
-def lines() -> Iterator[str]:
-    """The run as JSON lines, one rollout each, in the order in which they complete."""
+@dataclass(frozen=True, slots=True)
+class SampleRun:
+    """Two JSON-lines files: one record a rollout, in the order in which they complete, and one a step."""
+
+    rollouts: str
+    steps: str
+
+
+def sample_run() -> SampleRun:
+    """The run; the same text every time."""
     draw = random.Random(SEED)
     start = FIRST_STEP_AT
+    rollouts: list[str] = []
+    steps: list[str] = []
     for step in range(1, STEPS + 1):
         responses = _responses(draw, step)
         seconds = _completion(responses)
         order = sorted(range(len(responses)), key=lambda i: (seconds[i], i))
-        for i in order:
-            yield json.dumps(_row(step, i, responses[i], start, seconds[i])) + "\n"
-        start += (1 + REST_SHARE) * max(seconds)
+        rollouts += [json.dumps(_row(step, i, responses[i], start, seconds[i])) for i in order]
+        summary = _step(step, responses, max(seconds))
+        steps.append(json.dumps(summary))
+        start += summary["step_s"]
+    return SampleRun("\n".join(rollouts) + "\n", "\n".join(steps) + "\n")
+
+
+def _step(step: int, responses: list[_Response], slowest: float) -> dict[str, float]:
+    tokens = sum(response.tokens for response in responses)
+    times = {"generate_s": slowest + OVERHEAD_S, "weight_sync_s": WEIGHT_SYNC_S}
+    times |= {phase: cost * tokens for phase, cost in TRAINING_S_PER_TOKEN.items()}
+    return {
+        "step": step,
+        "step_s": round(sum(times.values()) + 0.2, 3),
+        **{phase: round(seconds, 3) for phase, seconds in times.items()},
+        "gpus": GPUS,
+        "rollouts": len(responses),
+        "prompts": PROMPTS,
+        "response_tokens_mean": tokens / len(responses),
+        "response_tokens_max": max(response.tokens for response in responses),
+        "reward_mean": sum(response.reward for response in responses) / len(responses),
+    }
 
 
 def _row(step: int, index: int, response: _Response, start: float, seconds: float) -> dict[str, object]:

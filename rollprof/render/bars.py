@@ -77,16 +77,22 @@ def upright(edges: Sequence[float], counts: Sequence[int], width: int, height: i
     there are fewer. A bin with anything in it never looks empty.
     """
     merged_edges, merged = _merge(edges, counts, width)
-    repeat = max(1, width // len(merged))
+    widths = _shares(len(merged), width)
     peak = max(merged, default=0)
-    rows = []
-    for row in range(height, 0, -1):
-        cells = (_cell(count, peak, row, height) for count in merged)
-        rows.append("".join(cell * repeat for cell in cells))
+    rows = [
+        "".join(_cell(count, peak, row, height) * cells for count, cells in zip(merged, widths, strict=True))
+        for row in range(height, 0, -1)
+    ]
     columns = []
-    for low, high in pairwise(merged_edges):
-        columns += _split(low, high, repeat)
+    for (low, high), cells in zip(pairwise(merged_edges), widths, strict=True):
+        columns += _split(low, high, cells)
     return Upright(tuple(rows), tuple(columns), peak)
+
+
+def _shares(parts: int, width: int) -> list[int]:
+    """`width` cells dealt to `parts` bins as evenly as whole cells allow, one each at least."""
+    total = max(width, parts)
+    return [(i + 1) * total // parts - i * total // parts for i in range(parts)]
 
 
 def _merge(edges: Sequence[float], counts: Sequence[int], width: int) -> tuple[list[float], list[int]]:

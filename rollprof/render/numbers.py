@@ -44,10 +44,15 @@ def interval_decimals(low: float, high: float) -> int:
     return min(_MOST_DECIMALS, math.ceil(-math.log10(half) - 1e-6)) if half > 0 else 1
 
 
+def is_wide(interval: tuple[float, float] | None) -> bool:
+    """Whether an interval says anything: one of a figure known exactly has no width but for rounding."""
+    return interval is not None and abs(interval[1] - interval[0]) > 1e-9
+
+
 def figure_decimals(basis: Basis | None, interval: tuple[float, float] | None) -> int:
-    """Digits of a percentage that are known: an interval says it, else the basis does."""
-    if interval is not None and interval[0] != interval[1]:
-        return interval_decimals(*interval)
+    """Digits of a percentage that are known: an interval says it, else the basis does. Two at most."""
+    if interval is not None and is_wide(interval):
+        return min(interval_decimals(*interval), 2)
     return {"measured": 2, "logged": 1, "calibrated": 1, "modelled": 0}.get(basis or "modelled", 1)
 
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rollprof.analyzers.results import Analysis
-from rollprof.render.summary.advice import advice, missing
-from rollprof.render.summary.difficulty import difficulty
+from rollprof.render.summary.advice import advice, left_out, missing
+from rollprof.render.summary.difficulty import By, difficulty
 from rollprof.render.summary.header import header, place
 from rollprof.render.summary.headline import headline
 from rollprof.render.summary.ladder import ladder, phases
@@ -38,11 +38,14 @@ DENSITIES: tuple[Density, ...] = (
     Density(5, 3, 3, 2),
     Density(4, 2, 3, 1),
     Density(4, 2, 2, 1),
-    Density(3, 1, 2, 1),
-    Density(3, 1, 1, 1, tail=False),
-    Density(3, 1, 1, 0, ticks=False, tail=False),
+    Density(4, 2, 2, 0),
+    Density(4, 1, 1, 0),
+    Density(4, 1, 1, 0, tail=False),
+    Density(4, 1, 1, 0, tail=False, phases=False),
+    Density(3, 1, 1, 0, tail=False, phases=False),
     Density(3, 1, 1, 0, ticks=False, tail=False, phases=False),
     Density(2, 1, 1, 0, ticks=False, tail=False, phases=False),
+    Density(2, 0, 1, 0, ticks=False, tail=False, phases=False),
 )
 """From roomy to tight; the first that fits the screen is used."""
 SCREEN = 39
@@ -57,20 +60,22 @@ def render(
     color: bool = False,
     unicode: bool = True,
     full: bool = False,
+    by: By = "bucket",
 ) -> str:
     """The summary as text, lines at most `width` cells wide (60 to 160), at most `height` lines where
-    that can be done. `full` shows everything. Without `color` the text has no escape sequence;
+    that can be done. `full` shows everything; `by` chooses the rows of the
+    difficulty table. Without `color` the text has no escape sequence;
     without `unicode` it is ASCII."""
     width = min(max(width, MIN_WIDTH), MAX_WIDTH)
     page = Page(width)
     for density in (EVERYTHING,) if full else DENSITIES:
-        page = _compose(analysis, width, density, full)
+        page = _compose(analysis, width, density, full, by)
         if len(page.lines) <= height:
             break
     return page.text(color=color, unicode=unicode)
 
 
-def _compose(analysis: Analysis, width: int, density: Density, full: bool) -> Page:
+def _compose(analysis: Analysis, width: int, density: Density, full: bool, by: By) -> Page:
     page = Page(width)
     header(page, analysis)
     headline(page, analysis)
@@ -79,10 +84,12 @@ def _compose(analysis: Analysis, width: int, density: Density, full: bool) -> Pa
         phases(page, analysis)
     lengths(page, analysis, height=density.histogram, ticks=density.ticks, tail=density.tail)
     waiting(page, analysis, density.worst)
-    difficulty(page, analysis)
-    page.explain_rest(indent=2)
+    difficulty(page, analysis, by, notes=density.tail)
+    if full and by == "bucket" and any(row.get("dataset") for row in analysis.difficulty):
+        difficulty(page, analysis, "dataset", notes=False)
     advice(page, analysis, density.findings)
     missing(page, analysis, density.missing)
+    left_out(page, analysis, findings=density.findings, absent=density.missing)
     if full:
         _problems(page, analysis)
     return page

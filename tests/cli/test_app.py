@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -154,11 +154,13 @@ def test_a_full_disk_is_said(tmp_path: Path) -> None:
 
 
 def test_help_is_quick(rollprof: Rollprof) -> None:
+    """CPU time, the best of five: the clock on the wall belongs to whoever else uses the machine."""
     seconds = []
     for _ in range(5):
-        start = time.perf_counter()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
         assert rollprof("--help").returncode == 0
-        seconds.append(time.perf_counter() - start)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        seconds.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(seconds) < 0.3
 
 

@@ -88,6 +88,7 @@ def test_defaults() -> None:
     ("flags", "words"),
     [
         ({"split": "test"}, "--split test"),
+        ({"by": "prompt"}, "--by prompt"),
         ({"gpu_hour_cost": -1.0}, "--gpu-hour-cost -1"),
         ({"gpu_hour_cost": float("nan")}, "--gpu-hour-cost nan"),
         ({"config": ["gpus"]}, "--config gpus"),

@@ -16,7 +16,13 @@ Row = dict[str, Any]
 
 @pytest.fixture(scope="module")
 def rows() -> list[Row]:
-    return [json.loads(line) for line in run.lines()]
+    return [json.loads(line) for line in run.sample_run().rollouts.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def steps() -> dict[int, Row]:
+    found = map(json.loads, run.sample_run().steps.splitlines())
+    return {row["step"]: row for row in found}
 
 
 def by_step(rows: list[Row]) -> dict[int, list[Row]]:
@@ -26,8 +32,8 @@ def by_step(rows: list[Row]) -> dict[int, list[Row]]:
     return steps
 
 
-def test_always_the_same(rows: list[Row]) -> None:
-    assert [json.loads(line) for line in run.lines()] == rows
+def test_always_the_same() -> None:
+    assert run.sample_run() == run.sample_run()
 
 
 def test_shape(rows: list[Row]) -> None:
@@ -73,8 +79,19 @@ def test_times_follow_the_closed_form(rows: list[Row]) -> None:
             assert sorted(lengths) == [row["response_tokens"] for row in order]
 
 
-def test_steps_follow_each_other(rows: list[Row]) -> None:
-    steps = by_step(rows)
+def test_steps_follow_each_other(rows: list[Row], steps: dict[int, Row]) -> None:
+    members = by_step(rows)
+    assert sorted(steps) == sorted(members)
     for step in range(2, run.STEPS + 1):
-        before = max(row["completed_at"] for row in steps[step - 1])
-        assert steps[step][0]["started_at"] > before
+        begin, before = members[step][0]["started_at"], members[step - 1][0]["started_at"]
+        assert begin - before == pytest.approx(steps[step - 1]["step_s"], abs=2e-3)
+
+
+def test_phases_add_up(rows: list[Row], steps: dict[int, Row]) -> None:
+    for step, members in by_step(rows).items():
+        slowest = max(row["completed_at"] - row["started_at"] for row in members)
+        row = steps[step]
+        assert row["generate_s"] == pytest.approx(slowest + run.OVERHEAD_S, abs=2e-3)
+        parts = sum(v for k, v in row.items() if k.endswith("_s") and k != "step_s")
+        assert parts < row["step_s"] < parts + 0.25
+        assert 0.4 < row["generate_s"] / row["step_s"] < 0.8

@@ -206,11 +206,11 @@ BUCKETS = tuple(
         "wait_share": tail / 2 + 0.1,
     }
     for name, prompts, mean, share, tail in (
-        ("all-wrong", 110, 1900.0, 0.08, 0.44),
+        ("all wrong", 110, 1900.0, 0.08, 0.44),
         ("mostly wrong", 140, 1400.0, 0.03, 0.25),
         ("mixed", 180, 1000.0, 0.01, 0.18),
         ("mostly right", 130, 800.0, 0.004, 0.09),
-        ("all-right", 80, 500.0, 0.0, 0.04),
+        ("all right", 80, 500.0, 0.0, 0.04),
     )
 )
 

@@ -65,6 +65,7 @@ def test_few_bins_take_several_columns_each_geometrically() -> None:
     picture = bars.upright([1, 100], [5], width=2, height=1)
     assert picture.rows == ("██",)
     assert picture.columns[0][1] == pytest.approx(10)
+    assert bars.upright([1, 2, 3], [4, 1], width=5, height=1).rows == ("██▂▂▂",)
 
 
 def test_many_bins_share_columns_and_lose_nothing() -> None:
@@ -83,9 +84,10 @@ def test_no_response_disappears_from_the_histogram(counts: list[int], width: int
     assert len(picture.rows) == height
     merge = -(-len(counts) // width)
     merged = [sum(counts[i : i + merge]) for i in range(0, len(counts), merge)]
-    repeat = len(picture.columns) // len(merged)
     for index, count in enumerate(merged):
-        assert (picture.rows[-1][index * repeat] != " ") == (count > 0)
+        low, high = edges[index * merge], edges[min((index + 1) * merge, len(counts))]
+        column = picture.position((low * high) ** 0.5)
+        assert (picture.rows[-1][column] != " ") == (count > 0)
 
 
 def test_position() -> None:

@@ -44,11 +44,11 @@ def test_basis_is_explained_once() -> None:
 
 def test_words_of_tables_are_explained_below_unless_they_were() -> None:
     page = Page(80)
-    page.basis_word("measured")
-    page.basis_word("logged")
     page.basis("logged")
-    page.explain_rest()
-    assert page.text(color=False, unicode=True) == "measured: clocks in the log saw it\n"
+    page.legend(["modelled", "logged", None, "measured", "measured"])
+    page.legend(["measured"])
+    wanted = "measured: clocks in the log saw it · modelled: estimated from lengths alone\n"
+    assert page.text(color=False, unicode=True) == wanted
 
 
 def test_wide_characters_count_double() -> None:

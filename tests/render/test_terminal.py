@@ -57,7 +57,8 @@ def test_full_shows_everything(make: Maker) -> None:
     text = render(make("difficulty"), width=80, full=True)
     assert "Responses grow by 1.1 % a step." in text
     assert "rollouts/2.jsonl at byte 4: NaN" in text
-    assert "more finding" not in text
+    assert "of tail, of wait: share of the longest 5 %" in " ".join(text.split())
+    assert "--verbose" not in text
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -121,6 +122,19 @@ def test_trainer_idle_has_its_own_sentence(make: Maker) -> None:
     text = " ".join(render(make("asynchronous")).split())
     assert "31.3 % of the trainer's time spent waiting for rollouts." in text
     assert "GPUs per side unknown" in text
+
+
+def test_rows_by_data_source_on_demand(make: Maker) -> None:
+    run = make("difficulty")
+    rows = [*run.difficulty, {"dataset": "aime_2024", "prompts": 7, "rollouts": 56, "length_mean": 900.0}]
+    both = replace(run, difficulty=rows)
+    assert "aime_2024" not in render(both)
+    assert "all wrong" in render(both)
+    text = render(both, by="dataset")
+    assert re.search(r"Data source +prompts rollouts +mean\n  aime_2024 +7 +56 +900\n", text)
+    assert "all wrong" not in text
+    assert "aime_2024" in render(both, full=True)
+    assert "Data source  not in this log" in render(run, by="dataset")
 
 
 def test_every_idle_figure_shows_its_basis(make: Maker) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rollprof.analyzers.results import Analysis, Finding, Missing
 from rollprof.render.numbers import plural
 from rollprof.render.summary.headline import is_known, reason
-from rollprof.render.summary.page import Page
+from rollprof.render.summary.page import Page, joined
 
 _ORDER = ("alarm", "high", "medium", "low", "info")
 _MARK = {"alarm": ("!!", "bold red"), "high": ("! ", "yellow"), "medium": ("- ", ""), "low": ("- ", "dim")}
@@ -22,9 +22,6 @@ def advice(page: Page, analysis: Analysis, limit: int) -> None:
         page.add("Nothing stands out." if known else "The log says too little to tell.", indent=2)
     for finding in found[:limit]:
         _finding(page, finding)
-    if len(found) > limit:
-        more = plural(len(found) - limit, "more finding")
-        page.row((f"and {more}: rollprof report --verbose", "dim"), indent=2)
 
 
 def _finding(page: Page, finding: Finding) -> None:
@@ -36,14 +33,26 @@ def _finding(page: Page, finding: Finding) -> None:
 
 def missing(page: Page, analysis: Analysis, limit: int) -> None:
     """Absent figures with the reason and the option that would bring them, one line a reason."""
-    groups = _grouped(analysis.missing)
-    if not groups or not limit:
-        return
-    page.heading("Not in this log")
-    for names, item in groups[:limit]:
+    groups = _grouped(analysis.missing)[:limit]
+    if groups:
+        page.heading("Not in this log")
+    for names, item in groups:
         page.add(_names(names), (f": {reason(item)}", "dim"), indent=2, hang=4)
-    if len(groups) > limit:
-        page.row((f"and {len(groups) - limit:,} more: rollprof report --verbose", "dim"), indent=2)
+
+
+def left_out(page: Page, analysis: Analysis, *, findings: int, absent: int) -> None:
+    """The line that says what a page with these limits does not show."""
+    more = len(analysis.findings) - findings
+    figures = sum(len(names) for names, _ in _grouped(analysis.missing)[absent:])
+    words = joined(
+        (
+            plural(more, "more finding") if more > 0 else "",
+            f"{plural(figures, 'figure')} not in this log" if figures else "",
+        ),
+        " and ",
+    )
+    if words:
+        page.row((f"--verbose shows {words}", "dim"))
 
 
 def _grouped(items: Sequence[Missing]) -> list[tuple[list[str], Missing]]:

@@ -7,6 +7,7 @@ from rollprof.render.numbers import (
     ABSENT,
     figure_decimals,
     figure_percent,
+    is_wide,
     number,
     percent,
     percent_range,
@@ -113,12 +114,11 @@ def certainty(page: Page, figure: Figure) -> str:
 
 
 def _interval(figure: Figure) -> str:
-    if figure.interval is None:
+    if figure.interval is None or (figure.value is not None and not is_wide(figure.interval)):
         return ""
     if figure.value is None:
         return "only a range can be given"
-    exact = figure.interval[0] == figure.interval[1]
-    return "" if exact else f"90 % interval {percent_range(*figure.interval)}"
+    return f"90 % interval {percent_range(*figure.interval)}"
 
 
 def _why_absent(analysis: Analysis) -> str:

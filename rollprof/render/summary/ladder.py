@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from rich.cells import cell_len
+
 from rollprof.analyzers.results import Analysis, Figure
 from rollprof.render import bars
 from rollprof.render.numbers import ABSENT, figure_percent, percent
 from rollprof.render.summary.headline import is_known, why
 from rollprof.render.summary.page import Page, joined, pad
+from rollprof.render.summary.waiting import wait_bases
 
 LADDER: tuple[tuple[str, str], ...] = (
     ("engine_idle", "engines with nothing to run"),
@@ -21,20 +24,23 @@ LADDER: tuple[tuple[str, str], ...] = (
 """Idle figures in the order they are shown, each with its reading in few words."""
 CORE = ("engine_idle", "effective_idle", "slot_idle")
 """Shown even when absent."""
-_MAX_PHASES = 5
+_STEP_TIME = "Step time: "
 
 
 def ladder(page: Page, analysis: Analysis) -> None:
-    """One line a figure: name, bar, value, basis, reading."""
+    """One line a figure: name, bar, value, basis, reading; then what the words for the basis mean."""
     reasons = {item.figure: why(item) for item in analysis.missing}
+    shown = []
     for name, reading in LADDER:
         figure = analysis.figures.get(name)
         if name == analysis.headline:
             continue
         if figure is not None and is_known(figure):
+            shown.append(figure)
             _rung(page, figure, reading)
         elif name in CORE:
             page.row(pad(name, 15), (joined((ABSENT, reasons.get(name, "")), ": "), "dim"), indent=2)
+    page.legend([*(figure.basis for figure in shown), *wait_bases(analysis)], indent=2)
 
 
 def _rung(page: Page, figure: Figure, reading: str) -> None:
@@ -48,20 +54,24 @@ def _rung(page: Page, figure: Figure, reading: str) -> None:
         (picture, "cyan"),
         pad(figure_percent(figure), 10, right=True),
         "  ",
-        pad(page.basis_word(figure.basis), 11),
+        pad(figure.basis or "", 11),
         (reading, "dim"),
         indent=2,
     )
 
 
 def phases(page: Page, analysis: Analysis) -> None:
-    """Where the time of a step goes, largest first, on one line."""
+    """Where the time of a step goes, largest first, as many as fit on one line."""
     shares = [(f.value, name, f.note) for name, f in analysis.phases.items() if f.value]
     ranked = sorted(shares, key=lambda item: -item[0])
-    parts = [_phase(name, share, note) for share, name, note in ranked[:_MAX_PHASES]]
-    if parts:
-        rest = ["…"] if len(ranked) > _MAX_PHASES else []
-        page.row("Step time: ", joined([*parts, *rest]), indent=2)
+    line = ""
+    for share, name, note in ranked:
+        longer = joined((line, _phase(name, share, note)))
+        if cell_len(longer) > page.width - 2 - len(_STEP_TIME):
+            break
+        line = longer
+    if line:
+        page.row(_STEP_TIME, line, indent=2)
 
 
 def _phase(name: str, share: float, note: str) -> str:

@@ -25,7 +25,7 @@ def lengths(page: Page, analysis: Analysis, *, height: int, ticks: bool, tail: b
         page.heading("Response length  ", ABSENT)
         return
     basis = _BASES.get(shape.token_basis or "", "")
-    scale = ", logarithmic scale" if histogram is not None and histogram.scale == "log" else ""
+    scale = ", log scale" if histogram is not None and histogram.scale == "log" else ""
     page.heading("Response length", (f"  in {shape.unit}" + (f", {basis}" if basis else "") + scale, "dim"))
     if tail:
         page.add(words, indent=2)

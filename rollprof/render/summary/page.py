@@ -21,11 +21,11 @@ NBSP = "\u00a0"
 _SHORT = 26
 _NUMBER_AND_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d|x)(?:\W|$))")
 
-GLOSSES: dict[str, str] = {
+GLOSSES: dict[Basis, str] = {
     "measured": "clocks in the log saw it",
     "logged": "the framework's own timers",
     "calibrated": "lengths replayed on a decode cost fitted to this run's times",
-    "modelled": "computed from response lengths under a stated assumption",
+    "modelled": "estimated from lengths alone",
 }
 """What each basis means, for somebody who meets the word for the first time."""
 
@@ -36,8 +36,7 @@ class Page:
     def __init__(self, width: int) -> None:
         self.width = width
         self.lines: list[Text] = []
-        self._glossed: set[str] = set()
-        self._unexplained: set[str] = set()
+        self._glossed: set[Basis] = set()
 
     def add(self, *spans: Span, indent: int = 0, hang: int | None = None) -> None:
         """A paragraph: broken at spaces, first line indented by `indent`, the others by `hang`.
@@ -72,17 +71,11 @@ class Page:
         self._glossed.add(basis)
         return f"{basis} ({GLOSSES[basis]})"
 
-    def basis_word(self, basis: Basis | None) -> str:
-        """The word alone, for a column of a table; `explain_rest` gives the meanings later."""
-        if basis is not None:
-            self._unexplained.add(basis)
-        return basis or ""
-
-    def explain_rest(self, indent: int = 0) -> None:
-        """Meanings of the words that tables used and no sentence explained."""
-        for basis in sorted(self._unexplained - self._glossed, key=list(GLOSSES).index):
-            self._glossed.add(basis)
-            self.add((f"{basis}: {GLOSSES[basis]}", "dim"), indent=indent)
+    def legend(self, bases: Iterable[Basis | None], indent: int = 0) -> None:
+        """Meanings of those of the words that no sentence has explained yet, on a line of their own."""
+        new = sorted({b for b in bases if b is not None} - self._glossed, key=list(GLOSSES).index)
+        self._glossed.update(new)
+        self.add((joined(f"{basis}: {GLOSSES[basis]}" for basis in new), "dim"), indent=indent)
 
     def text(self, *, color: bool, unicode: bool) -> str:
         """The page as it goes to the terminal; without `color` there is no escape sequence in it."""

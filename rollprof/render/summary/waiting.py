@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rollprof.analyzers.results import Analysis, Figure, StepResult, Straggler
+from rollprof.analyzers.results import Analysis, Basis, Figure, StepResult, Straggler
 from rollprof.render import bars
 from rollprof.render.numbers import ABSENT, between, figure_percent, number, quantity
 from rollprof.render.summary.headline import is_known, reason
@@ -30,8 +30,7 @@ class Series:
 
 def waiting(page: Page, analysis: Analysis, worst: int) -> None:
     """Mean and tail in words, a sparkline over the steps, and the `worst` steps with why."""
-    mean = _first(analysis, "straggler_wait_mean_s", "straggler_wait_mean_tokens")
-    share = analysis.figures.get("tail_time_share")
+    mean, share = _figures(analysis)
     series = _series(analysis)
     if mean is None and share is None and series is None:
         missing = next((m for m in analysis.missing if m.figure.startswith("straggler_wait")), None)
@@ -43,19 +42,27 @@ def waiting(page: Page, analysis: Analysis, worst: int) -> None:
         _per_step(page, analysis, series, worst)
 
 
-def _first(analysis: Analysis, *names: str) -> Figure | None:
-    figures = (analysis.figures.get(name) for name in names)
-    return next((f for f in figures if f is not None and is_known(f)), None)
+def wait_bases(analysis: Analysis) -> list[Basis | None]:
+    """The words for a basis that this part uses."""
+    mean, share = _figures(analysis)
+    return [figure.basis for figure in (mean, share) if figure is not None]
+
+
+def _figures(analysis: Analysis) -> tuple[Figure | None, Figure | None]:
+    names = (("straggler_wait_mean_s", "straggler_wait_mean_tokens"), ("tail_time_share",))
+    mean, share = (
+        next((f for name in group if is_known(f := analysis.figures.get(name))), None) for group in names
+    )
+    return mean, share
 
 
 def _words(page: Page, mean: Figure | None, share: Figure | None) -> None:
     parts = []
+    same = mean is not None and share is not None and mean.basis == share.basis
     if mean is not None:
-        parts.append(joined((f"mean {_amount(mean)} per rollout", page.basis(mean.basis)), ", "))
-    if share is not None and is_known(share):
-        same = mean is not None and mean.basis == share.basis
-        basis = "" if same else f", {page.basis(share.basis)}"
-        parts.append(f"last 10 % take {figure_percent(share)} of generation time{basis}")
+        parts.append(f"mean {_amount(mean)} per rollout" + ("" if same else f" ({mean.basis})"))
+    if share is not None:
+        parts.append(f"last 10 % take {figure_percent(share)} of the time ({share.basis})")
     if parts:
         page.add("; ".join(parts), indent=2)
 
