@@ -13,6 +13,8 @@ from rollprof.adapters.openrlhf.sampling import PassRate
 from rollprof.adapters.openrlhf.timing import Setting, Timing
 
 _TOLERANCE = 0.02
+_WHOLE = 100.0
+"""Percent. Above it everyone sees that a share is wrong; below it a note says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +44,7 @@ def notes_of(found: Findings) -> list[str]:
 
 def _pass_rate(found: Findings) -> Iterator[Alarm]:
     sampling = found.sampling
-    if sampling is None or not sampling.logged_wrong:
+    if sampling is None or max(sampling.logged_wrong, default=0) <= _WHOLE:
         return
     logged = max(sampling.logged_wrong)
     true = "unknown here" if sampling.share is None else f"{sampling.share:.1%}"
@@ -86,7 +88,7 @@ def _means_disagree(found: Findings) -> Iterator[Alarm]:
 def _time_notes(found: Findings) -> Iterator[str]:
     timing, setting = found.timing, found.setting
     has_total = any("timing/step_total" in row for row in found.rows)
-    if setting.asynchronous and has_total:
+    if setting.mode == "async" and has_total:
         if not setting.partial:
             yield (
                 "timing/broadcast of the asynchronous trainer waits until the engines are free: it counts as "
@@ -94,7 +96,7 @@ def _time_notes(found: Findings) -> Iterator[str]:
             )
         if timing.startup:
             yield "the first step after a start contains the start of the job: its step time is left out"
-    if not setting.asynchronous and has_total:
+    if setting.mode == "sync" and has_total:
         if timing.longer:
             yield (
                 f"in {timing.longer} steps more time passed than timing/step_total says, a sum without "
@@ -120,6 +122,8 @@ def _time_notes(found: Findings) -> Iterator[str]:
 
 def _content_notes(found: Findings) -> Iterator[str]:
     rows = found.rows
+    if found.sampling is not None and 0 < max(found.sampling.logged_wrong, default=0) <= _WHOLE:
+        yield "dynamic_filtering_pass_rate is the rate times the group size since 0.9.9"
     clipped = [r for r in rows if "response_clip_ratio" in r]
     if (
         clipped

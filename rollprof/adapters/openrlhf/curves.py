@@ -144,15 +144,18 @@ def curve(call: Call) -> Curve | None:
 def _jumps(call: Call) -> Iterator[tuple[int, int, float, float]]:
     """(done before, done after, earliest, latest) of each increase.
 
-    A state shows whole seconds: it was drawn in [elapsed, elapsed + 1). Items counted in a later state were
-    done after the last state that does not count them was drawn, except that of a group bar this very
-    state is drawn because the next group is done.
+    A state shows whole seconds: it was drawn in [elapsed, elapsed + 1). It is drawn when an item is done, so
+    that the last of those it newly counts was done just then, the others since the state before. A group bar
+    is drawn before it counts, too, so that the state before tells the second of each group.
     """
     states = _in_order(call.states)
     exact = call.what == GROUPS and call.consumed is not None and _every_count_shown(states, call.total)
     for (before, seen), (upto, shown) in pairwise(states):
-        if upto > before:
-            yield before, upto, float(seen), float(seen if exact else shown) + 1.0
+        if upto > before and exact:
+            yield before, upto, float(seen), seen + 1.0
+        elif upto > before:
+            yield before, upto - 1, float(seen), shown + 1.0
+            yield upto - 1, upto, float(shown), shown + 1.0
 
 
 def _in_order(states: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -49,7 +49,7 @@ _MESSAGE = (
     rb"(?:\xf0\x9f\x9a\x80 Starting experience making with \d+ samples|Sample: \[|queue_size=\d)"
 )
 _ACTOR_LINE = _ACTOR + rb" ?[A-Z]{4,8} \d\d-\d\d \d\d:\d\d:\d\d \w+\.py:\d+\] "
-_PROGRAM = rb"openrlhf\.cli\.train_ppo(?:_ray)?\b"
+_PROGRAM = rb"'-m', 'openrlhf\.cli\.train_ppo(?:_ray)?',"  # the launcher's list of arguments
 _OTHER = re.compile(
     b"|".join(
         b"(?P<" + name + b">" + pattern + b")"

@@ -19,9 +19,9 @@ _ASYNC_ACTORS = ("PPOTrainerAsync", "TrainingActor", "GenerateSamplesActor")
 _SYNC_ACTORS = ("PPOTrainer", "ActorModelRayActor")
 
 
-def facts_of(config: Mapping[str, Any], hints: Mapping[str, str]) -> dict[str, Fact]:
-    """Facts with their origin; those that cannot be known are left out."""
-    facts = {**_mode(config, hints), **_batch(config)}
+def facts_of(config: Mapping[str, Any], hints: Mapping[str, str], sums_up: bool | None) -> dict[str, Fact]:
+    """Facts with their origin; those that cannot be known are left out. `sums_up` as `timing.sums_up`."""
+    facts = {**_mode(config, hints, sums_up), **_batch(config)}
     facts.update(_engines(config, hints))
     facts.update(_placement(config, asynchronous=facts["mode"].value == "async"))
     facts.update(_queue(facts, config))
@@ -30,7 +30,7 @@ def facts_of(config: Mapping[str, Any], hints: Mapping[str, str]) -> dict[str, F
     return facts
 
 
-def _mode(config: Mapping[str, Any], hints: Mapping[str, str]) -> dict[str, Fact]:
+def _mode(config: Mapping[str, Any], hints: Mapping[str, str], sums_up: bool | None) -> dict[str, Fact]:
     said = values.boolean(config.get("train.async_enable"))
     if said is not None:
         mode = Fact("async" if said else "sync", "config", "train.async_enable")
@@ -38,6 +38,9 @@ def _mode(config: Mapping[str, Any], hints: Mapping[str, str]) -> dict[str, Fact
         mode = Fact("async", "logged", "actors of the asynchronous trainer")
     elif any(f"mark.actor.{name}" in hints for name in _SYNC_ACTORS):
         mode = Fact("sync", "logged", "actors of the synchronous trainer")
+    elif sums_up is not None:
+        how = "timing/step_total is the sum of the phases" if sums_up else "its phases overlap"
+        mode = Fact("sync" if sums_up else "async", "derived", how)
     else:
         mode = Fact("unknown", "derived", "neither arguments nor actors in the log")
     found = {"mode": mode}

@@ -14,7 +14,7 @@ from rollprof.adapters.openrlhf.args import OLD_NAMES
 from rollprof.adapters.openrlhf.facts import facts_of, has_reward_model
 from rollprof.adapters.openrlhf.releases import release_range
 from rollprof.adapters.openrlhf.sampling import pass_rate
-from rollprof.adapters.openrlhf.timing import Setting, timing_columns
+from rollprof.adapters.openrlhf.timing import Setting, sums_up, timing_columns
 
 
 def interpret(evidence: Evidence) -> Interpretation:
@@ -24,7 +24,7 @@ def interpret(evidence: Evidence) -> Interpretation:
     trained = [n for n in sorted(steps) if _is_training(steps[n])]
     rows = [steps[n] for n in trained]
     release = release_range(evidence.hints, {key for step in steps.values() for key in step})
-    facts = facts_of(config, evidence.hints)
+    facts = facts_of(config, evidence.hints, sums_up(rows))
     group_size = _group_size(facts, evidence.overrides, rows)
     setting = _setting(config, facts)
     timing = timing_columns(trained, rows, setting)
@@ -88,7 +88,7 @@ def _setting(config: Mapping[str, Any], facts: Mapping[str, Fact]) -> Setting:
     kl = values.number(config.get("algo.kl.init_coef"))
     alone = kl == 0 and not config.get("critic.model_name_or_path") and not has_reward_model(config)
     return Setting(
-        asynchronous=facts["mode"].value == "async",
+        mode=str(facts["mode"].value),
         partial="partial_rollout" in facts and facts["partial_rollout"].value is True,
         alone=bool(config) and alone,
     )

@@ -26,6 +26,8 @@ _PAIR = re.compile(
 _KEY = re.compile(r"(['\"])((?:(?!\1).){1,200})\1\s*:")
 _REST = re.compile(r"^\s*(?:(['\"])[^'\"]{1,200}\1\s*:|[\w./+-]{0,200}['\"]?\s*[,:}])")
 _NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf)")
+_SAMPLE = ("['", '["')
+"""A response that the trainer prints as a list: it may hold anything, a step line too."""
 _WORDS = {"True": 1.0, "False": 0.0}
 _WRAPPED = re.compile(r"\w[\w.]*\(([^(),]+)(?:,[^()]*)?\)")
 
@@ -54,7 +56,7 @@ class StepLine:
 
 def parse_step_line(text: str) -> StepLine | None:
     """The step line in `text`, None when it is none."""
-    if "Global step " not in text:
+    if "Global step " not in text or text.lstrip().startswith(_SAMPLE):
         return None
     found = STEP.match(text)
     if found is None:

@@ -11,6 +11,7 @@ of the job. `timing/generation` is that of the batch it trained on, which was ge
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,10 +28,10 @@ COARSEST = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """What decides how the timers are read. `alone`: only the policy's own forward pass is in
-    `timing/make_experience`."""
+    """What decides how the timers are read. `mode` is sync, async or unknown. `alone`: only the policy's own
+    forward pass is in `timing/make_experience`."""
 
-    asynchronous: bool
+    mode: str
     partial: bool
     alone: bool
 
@@ -58,17 +59,17 @@ def timing_columns(numbers: Sequence[int], steps: Sequence[Values], setting: Set
     for row, served in zip(rows, buffered, strict=True):
         if served:
             row["gen_batches"] = 0.0
-    if setting.asynchronous:
+    if setting.mode == "async":
         startup = _asynchronous(numbers, steps, rows, buffered, setting)
         return Timing(rows, buffered, startup=startup)
-    return _synchronous(numbers, steps, rows, buffered)
+    return _synchronous(numbers, steps, rows, buffered, summed=setting.mode == "sync")
 
 
 def _phases(step: Values, setting: Setting) -> dict[str, Any]:
     generation = step.get("timing/generation")
     if generation is None:
         generation = _first(step, "bar/processed_prompts/seconds", "bar/generate_samples/seconds")
-    broadcast_is_sync = not setting.asynchronous or setting.partial
+    broadcast_is_sync = setting.mode == "sync" or setting.partial
     return {
         "generate_s": generation,
         "update_s": step.get("timing/ppo_train"),
@@ -90,12 +91,18 @@ def _single_rollouts(step: Values) -> dict[str, Any]:
 
 
 def _synchronous(
-    numbers: Sequence[int], steps: Sequence[Values], rows: Sequence[dict[str, Any]], buffered: Sequence[bool]
+    numbers: Sequence[int],
+    steps: Sequence[Values],
+    rows: Sequence[dict[str, Any]],
+    buffered: Sequence[bool],
+    *,
+    summed: bool,
 ) -> Timing:
     walls = [s.get("log/since_previous_step_s") for s in steps]
-    totals = [s.get("timing/step_total") for s in steps]
+    totals = [s.get("timing/step_total") if summed else None for s in steps]
     verdicts = [_compare(wall, total) for wall, total in zip(walls, totals, strict=True)]
-    clean = "confirmed" in verdicts and not {"longer", "impossible"} & set(verdicts)
+    # Before the first step there was no checkpoint or evaluation: its sum is as good as those confirmed.
+    clean = 0 < verdicts.count("confirmed") >= verdicts.count("longer") and "impossible" not in verdicts
     evaluated = {n: s["log/eval_s"] for n, s in zip(numbers, steps, strict=True) if "log/eval_s" in s}
     for i, row in enumerate(rows):
         if verdicts[i] == "confirmed" or (verdicts[i] == "unknown" and totals[i] is not None and clean):
@@ -106,6 +113,16 @@ def _synchronous(
             row["eval_s"] = evaluated.get(numbers[i] - 1)
     counts = {v: verdicts.count(v) for v in ("confirmed", "longer", "impossible")}
     return Timing(rows, buffered, **counts)
+
+
+def sums_up(steps: Sequence[Values]) -> bool | None:
+    """Whether `timing/step_total` is the sum of the phases, as in synchronous runs alone; None where no step
+    has all of them."""
+    phases = ("timing/generation", "timing/make_experience", "timing/ppo_train", "timing/broadcast")
+    whole = [s for s in steps if "timing/step_total" in s and all(p in s for p in phases)]
+    if not whole:
+        return None
+    return all(math.isclose(sum(s[p] for p in phases), s["timing/step_total"], rel_tol=1e-3) for s in whole)
 
 
 def _fine(wall: float) -> bool:

@@ -27,7 +27,9 @@ def test_engine_bar_with_token_rates() -> None:
 
 
 def test_rate_below_one_a_second() -> None:
-    assert one("Generate samples: 100%|##########| 8/8 [00:09<00:00,  1.20s/it]").seconds == pytest.approx(9.6)
+    assert one("Generate samples: 100%|##########| 8/8 [00:09<00:00,  1.20s/it]").seconds == pytest.approx(
+        9.6
+    )
 
 
 def test_smoothed_rate_that_contradicts_the_clock_is_no_time() -> None:
@@ -40,7 +42,9 @@ def test_hours() -> None:
 
 
 def test_episode_with_the_status_of_a_step() -> None:
-    bar = one("Episode [2/3]:  33%|###3      | 8/24 [00:02<00:05, policy_loss=-0.01, reward=0.5, actor_lr=1e-6]")
+    bar = one(
+        "Episode [2/3]:  33%|###3      | 8/24 [00:02<00:05, policy_loss=-0.01, reward=0.5, actor_lr=1e-6]"
+    )
     assert (bar.what, bar.part, bar.parts, bar.done, bar.total) == ("Episode", 2, 3, 8, 24)
     assert bar.extra == {"policy_loss": -0.01, "reward": 0.5, "actor_lr": 1e-6}
 
@@ -51,8 +55,8 @@ def test_bar_that_overran_its_total() -> None:
 
 
 def test_several_states_without_a_break() -> None:
-    text = "Generate samples:  12%|#   | 1/8 [00:01<00:05, 1.0it/s]Generate samples:  25%|##  | 2/8 [00:02<00:04, 1.0it/s]"
-    assert [b.done for b in parse_bars(text)] == [1, 2]
+    states = [f"Generate samples:  12%|#   | {n}/8 [00:0{n}<00:05, 1.0it/s]" for n in (1, 2)]
+    assert [b.done for b in parse_bars("".join(states))] == [1, 2]
 
 
 @pytest.mark.parametrize(

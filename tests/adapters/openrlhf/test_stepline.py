@@ -114,9 +114,18 @@ def test_reformatted_step_has_no_status() -> None:
 def test_wrapped_lines_are_recognised() -> None:
     assert opens("Global step 2: {'policy_loss': 0.00033, 'kl': 0.002,")
     assert not opens("Global step 2: {'policy_loss': 0.00033}")
-    for rest in ("'reward': 0.13, 'x':", "4470244, 'return': -0.1,", "'rollout/truncated_rate': 1.0, ...}", "0.5}"):
+    for rest in (
+        "'reward': 0.13, 'x':",
+        "4470244, 'return': -0.1,",
+        "'rollout/truncated_rate': 1.0, ...}",
+        "0.5}",
+    ):
         assert continues(rest), rest
-    for other in ("{'lr': 0.1}", "INFO 11-30 21:04:54 x.py:1] 'reward': 1", "Traceback (most recent call last):"):
+    for other in (
+        "{'lr': 0.1}",
+        "INFO 11-30 21:04:54 x.py:1] 'reward': 1",
+        "Traceback (most recent call last):",
+    ):
         assert not continues(other), other
 
 

@@ -1,0 +1,1 @@
+"""Stands in for flash_attn: OpenRLHF imports its names and, without packed samples, calls none of them."""

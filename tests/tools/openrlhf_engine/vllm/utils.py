@@ -1,0 +1,9 @@
+"""Ids of requests."""
+
+from __future__ import annotations
+
+import uuid
+
+
+def random_uuid() -> str:
+    return uuid.uuid4().hex
