@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from rollprof.assemble.inputs import Input, Recognised, recognise
 from rollprof.assemble.runs import Candidate, candidates, choose
 from rollprof.assemble.series import Series, StepKey, arranged, group_series, peek, summary_of
 from rollprof.assemble.steps import ROLLOUT_COLUMNS, count_rollouts, step_rows
-from rollprof.assemble.tokens import TokenScale, factor_within, rows_by_step
+from rollprof.assemble.tokens import StepScale, TokenScale, rows_by_step, scale_to
 from rollprof.errors import InputProblem
 from rollprof.parallel.pool import run_chunks
 from rollprof.parallel.tasks import ConvertOptions, StepTotals, plan
@@ -198,29 +198,28 @@ def _convert(
 def _token_scale(
     reading: Interpretation, totals: Mapping[StepKey, StepTotals], writer: DatasetWriter
 ) -> TokenScale:
-    """Tokens per character of each step with a logged mean, held below its logged maximum."""
+    """How characters become tokens in each step with a logged mean length."""
     logged = {(r["step"], r.get("split") or "train"): r for r in reading.steps}
     cap = reading.facts["response_cap"].value if "response_cap" in reading.facts else None
-    response: dict[StepKey, float] = {}
-    prompt: dict[StepKey, float] = {}
-    limit: dict[StepKey, float] = {}
+    prompt: dict[StepKey, StepScale] = {}
+    lacking: set[StepKey] = set()
     for key, t in totals.items():
         row = logged.get(key, {}) if key[0] is not None else {}
-        mean = row.get("response_tokens_mean")
-        if mean and t.chars and t.with_chars:
-            response[key] = float(mean) * t.with_chars / t.chars
-            most = row.get("response_tokens_max") or cap
-            if most and t.chars_max and response[key] * t.chars_max > most:
-                limit[key] = float(most)
+        if row.get("response_tokens_mean") and t.chars and t.with_chars > t.with_tokens:
+            lacking.add(key)
         mean = row.get("prompt_tokens_mean")
         if mean and t.prompt_chars and t.with_prompt:
-            prompt[key] = float(mean) * t.with_prompt / t.prompt_chars
-    for key, chars in _characters(writer, limit).items():
-        response[key] = factor_within(chars, float(logged[key]["response_tokens_mean"]), limit[key])
-    return TokenScale(response, prompt, limit)
+            prompt[key] = StepScale(float(mean) * t.with_prompt / t.prompt_chars)
+    response: dict[StepKey, StepScale] = {}
+    for key, chars in _characters(writer, lacking).items():
+        row = logged[key]
+        longest, share = row.get("response_tokens_max"), row.get("truncated_share")
+        cut = share * len(chars) if share and longest and longest == cap else 1
+        response[key] = scale_to(chars, float(row["response_tokens_mean"]), longest, round(cut))
+    return TokenScale(response, prompt)
 
 
-def _characters(writer: DatasetWriter, wanted: Mapping[StepKey, float]) -> dict[StepKey, Any]:
+def _characters(writer: DatasetWriter, wanted: Collection[StepKey]) -> dict[StepKey, Any]:
     """Characters of every response of the wanted steps."""
     if not wanted:
         return {}

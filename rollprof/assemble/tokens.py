@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -14,18 +15,26 @@ if TYPE_CHECKING:
 StepKey = tuple[int | None, str]
 
 
+@dataclass(frozen=True, slots=True)
+class StepScale:
+    """How the characters of one step become tokens: `factor` tokens per character, never above `limit`;
+    responses of at least `pinned` characters are as long as the longest the step logged, `limit`."""
+
+    factor: float
+    limit: float = math.inf
+    pinned: float = math.inf
+
+
 @dataclass(slots=True)
 class TokenScale:
     """Fills `response_tokens` (and `prompt_tokens`) where the log has characters and the step's mean.
 
-    `response[(step, split)]` and `prompt[...]` are tokens per character, `limit[...]` the longest response
-    that the step logged (or the cap): no scaled length exceeds it. Rounding carries over from row to row,
-    so that a step's scaled tokens sum to its logged mean times its rollouts, to the nearest token.
+    Rounding carries over from row to row, so that a step's scaled tokens sum to its logged mean times its
+    rollouts, to the nearest token.
     """
 
-    response: Mapping[StepKey, float]
-    prompt: Mapping[StepKey, float]
-    limit: Mapping[StepKey, float] = field(default_factory=dict)
+    response: Mapping[StepKey, StepScale]
+    prompt: Mapping[StepKey, StepScale]
     _carry: dict[tuple[str, StepKey], tuple[float, int]] = field(default_factory=dict)
 
     def __call__(self, table: pa.Table) -> pa.Table:
@@ -54,7 +63,7 @@ class TokenScale:
         self,
         table: pa.Table,
         kind: str,
-        factors: Mapping[StepKey, float],
+        scales: Mapping[StepKey, StepScale],
         keys: list[tuple[StepKey, npt.NDArray[np.intp]]],
         wanted: npt.NDArray[np.bool_],
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
@@ -67,13 +76,14 @@ class TokenScale:
         tokens = np.zeros(table.num_rows, np.int64)
         filled = np.zeros(table.num_rows, bool)
         for key, rows in keys:
-            factor = factors.get(key)
-            if factor is None:
+            scale = scales.get(key)
+            if scale is None:
                 continue
             rows = rows[have[rows]]
             exact, whole = self._carry.get((kind, key), (0.0, 0))
-            limit = self.limit.get(key, np.inf) if kind == "response" else np.inf
-            running = exact + np.cumsum(np.minimum(chars[rows] * factor, limit))
+            lengths = np.minimum(chars[rows] * scale.factor, scale.limit)
+            lengths[chars[rows] >= scale.pinned] = scale.limit
+            running = exact + np.cumsum(lengths)
             rounded = np.rint(running).astype(np.int64)
             tokens[rows] = np.diff(rounded, prepend=whole)
             filled[rows] = True
@@ -82,28 +92,43 @@ class TokenScale:
         return tokens, filled
 
 
-def factor_within(chars: npt.ArrayLike, mean: float, limit: float) -> float:
-    """Tokens per character so that the mean of `min(factor * chars, limit)` is `mean`.
+def scale_to(chars: npt.ArrayLike, mean: float, longest: float | None, at_longest: int = 1) -> StepScale:
+    """The scale that gives `chars`, shape (n,), the logged mean and the logged maximum.
 
-    `chars` has shape (n,). Without a response at the limit this is the plain ratio of means. When even all
-    responses at the limit fall short of the mean (the log contradicts itself), the plain ratio too.
+    The `at_longest` responses with the most characters are the ones that were `longest` tokens long (the
+    one maximum, or all that were cut at the cap); the others share what is left of the mean and stay below.
+    Matching the mean alone would miss the maximum by a quarter either way, and the maximum is what a step
+    waits for. Where mean and maximum contradict each other, the mean alone.
     """
     import numpy as np
 
     c = np.sort(np.asarray(chars, float))[::-1]
     n, total = len(c), float(np.sum(c))
     if not total:
-        return 0.0
-    plain = mean * n / total
-    if not c[0] * plain > limit or mean * n > limit * np.count_nonzero(c):
+        return StepScale(0.0)
+    plain = StepScale(mean * n / total)
+    if longest is None or not mean <= longest:
         return plain
+    pinned = float(c[min(max(at_longest, 1), n) - 1])
+    rest = c[c < pinned]
+    left = mean * n - longest * (n - len(rest))
+    if left < 0 or (len(rest) and left > longest * np.count_nonzero(rest)) or (left and not rest.any()):
+        return plain
+    if not rest.any():
+        return StepScale(0.0, longest, pinned)
+    return StepScale(_factor_below(rest, left, longest), longest, pinned)
+
+
+def _factor_below(c: npt.NDArray[np.float64], total: float, limit: float) -> float:
+    """Factor so that `min(factor * c, limit)` sums to `total`; `c` descends and is not all zero."""
+    import numpy as np
+
     # With the k longest at the limit the others share what is left; the right k is the first that fits.
-    clipped = np.arange(n)
-    rest = total - np.concatenate(([0.0], np.cumsum(c)[:-1]))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        factors = (mean * n - clipped * limit) / rest
-    fits = np.flatnonzero(factors * c <= limit * (1 + 1e-12))
-    return float(factors[fits[0]]) if len(fits) else plain
+    shared = c.sum() - np.concatenate(([0.0], np.cumsum(c)[:-1]))
+    some = shared > 0
+    factors = (total - np.arange(len(c)) * limit)[some] / shared[some]
+    fits = np.flatnonzero(factors * c[some] <= limit * (1 + 1e-12))
+    return float(factors[fits[0]]) if len(fits) else limit / float(c[c > 0][-1])
 
 
 def rows_by_step(table: pa.Table) -> list[tuple[StepKey, npt.NDArray[np.intp]]]:

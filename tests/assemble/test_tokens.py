@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollprof.assemble.tokens import TokenScale, factor_within
+from rollprof.assemble.tokens import StepScale, TokenScale, scale_to
 
 
 def table(rows: list[tuple[int | None, str, int | None, int | None]]) -> pa.Table:
@@ -29,14 +29,14 @@ def table(rows: list[tuple[int | None, str, int | None, int | None]]) -> pa.Tabl
 
 
 def test_hand_worked_scale() -> None:
-    scale = TokenScale({(1, "train"): 0.25}, {})
+    scale = TokenScale({(1, "train"): StepScale(0.25)}, {})
     done = scale(table([(1, "train", 40, None), (1, "train", 100, None), (1, "train", 1, None)]))
     assert done["response_tokens"].to_pylist() == [10, 25, 0]
     assert done["token_basis"].to_pylist() == ["scaled"] * 3
 
 
 def test_exact_counts_stay_and_unknown_steps_keep_characters() -> None:
-    scale = TokenScale({(1, "train"): 0.5}, {})
+    scale = TokenScale({(1, "train"): StepScale(0.5)}, {})
     done = scale(
         table([(1, "train", 40, 7), (2, "train", 40, None), (1, "eval", 40, None), (1, "train", None, None)])
     )
@@ -53,7 +53,7 @@ def test_a_step_sums_to_its_logged_total_however_it_is_batched(
     chars: list[int], factor: float, cuts: list[int]
 ) -> None:
     rows = [(3, "train", c, None) for c in chars]
-    scale = TokenScale({(3, "train"): factor}, {})
+    scale = TokenScale({(3, "train"): StepScale(factor)}, {})
     edges = sorted({0, len(rows), *(c for c in cuts if c < len(rows))})
     tokens: list[int] = []
     for a, b in itertools.pairwise(edges):
@@ -62,25 +62,46 @@ def test_a_step_sums_to_its_logged_total_however_it_is_batched(
     assert all(abs(t - c * factor) <= 1 for t, c in zip(tokens, chars, strict=True))
 
 
-def test_the_logged_maximum_is_not_exceeded_and_the_mean_kept() -> None:
-    # Mean 5 of four responses, none above 10: with the longest at 10 the others share 10 over 20 characters.
-    factor = factor_within([100, 10, 6, 4], 5.0, 10.0)
-    assert factor == pytest.approx(0.5)
-    scale = TokenScale({(1, "train"): factor}, {}, {(1, "train"): 10.0})
-    done = scale(table([(1, "train", c, None) for c in (100, 10, 6, 4)]))
-    assert done["response_tokens"].to_pylist() == [10, 5, 3, 2]
+def scaled(chars: list[int], scale: StepScale) -> list[int]:
+    done = TokenScale({(1, "train"): scale}, {})(table([(1, "train", c, None) for c in chars]))
+    return done["response_tokens"].to_pylist()  # type: ignore[no-any-return]
+
+
+def test_the_longest_is_as_long_as_the_log_says_and_the_mean_is_kept() -> None:
+    # Mean 5 of four, the longest 12: the others share 8 tokens over 20 characters.
+    assert scaled([100, 10, 6, 4], scale_to([100, 10, 6, 4], 5.0, 12.0)) == [12, 4, 2, 2]
+    # The characters alone would give the longest 25 tokens; a log that says 40 is right as well.
+    assert scaled([50, 30, 20], scale_to([50, 30, 20], 20.0, 40.0)) == [40, 12, 8]
+
+
+def test_all_that_were_cut_are_as_long_as_the_cap() -> None:
+    scale = scale_to([100, 90, 80, 30, 10], 26.0, 40.0, at_longest=3)
+    assert scaled([100, 90, 80, 30, 10], scale) == [40, 40, 40, 8, 2]
+
+
+def test_none_of_the_others_exceeds_the_longest() -> None:
+    # 6 tokens a response over all: the second would get 11 by its share, so it is held at 10.
+    scale = scale_to([100, 60, 2, 2], 6.0, 10.0)
+    assert scaled([100, 60, 2, 2], scale) == [10, 10, 2, 2]
+
+
+@pytest.mark.parametrize(("mean", "longest"), [(5.0, 4.0), (5.0, None), (5.0, 100.0)])
+def test_a_contradiction_leaves_the_mean(mean: float, longest: float | None) -> None:
+    assert sum(scaled([8, 6, 4, 2], scale_to([8, 6, 4, 2], mean, longest))) == 20
 
 
 @given(
     st.lists(st.integers(0, 3000), min_size=1, max_size=50),
     st.floats(0.1, 900),
-    st.floats(1.0, 4.0),
+    st.floats(1.0, 6.0),
+    st.integers(1, 5),
 )
-def test_factor_within_keeps_mean_and_limit(chars: list[int], mean: float, room: float) -> None:
-    limit = mean * room
-    factor = factor_within(chars, mean, limit)
-    capped = [min(c * factor, limit) for c in chars]
+def test_mean_and_maximum_hold(chars: list[int], mean: float, room: float, cut: int) -> None:
+    longest = mean * room
+    scale = scale_to(chars, mean, longest, cut)
+    tokens = [scale.limit if c >= scale.pinned else min(c * scale.factor, scale.limit) for c in chars]
     if not any(chars):
-        assert factor == 0
-    elif mean * len(chars) <= limit * sum(c > 0 for c in chars):
-        assert sum(capped) / len(capped) == pytest.approx(mean, rel=1e-9)
+        return
+    assert sum(tokens) / len(tokens) == pytest.approx(mean, rel=1e-9)
+    if scale.pinned < float("inf"):
+        assert max(tokens) == pytest.approx(longest)
