@@ -19,10 +19,16 @@ REWARD_OFF = 0.01
 
 
 def alarms_of(
-    evidence: Evidence, logs: Logs, rows: Rows, windows: Mapping[int, Window], conditions: Conditions
+    evidence: Evidence,
+    logs: Logs,
+    rows: Rows,
+    windows: Mapping[int, Window],
+    conditions: Conditions,
+    short: Sequence[int],
 ) -> list[Alarm]:
-    """What is wrong in this log."""
+    """What is wrong in this log. `short`: steps whose running total grew by less than their responses."""
     return [
+        *_short(short, conditions),
         *_clipped(logs, conditions),
         *_zero_counted(logs, conditions),
         *_disorder(rows),
@@ -56,6 +62,16 @@ def _zero_counted(logs: Logs, conditions: Conditions) -> Iterator[Alarm]:
         f"the lengths of {len(affected)} steps are left out",
         {"steps": len(affected), "first": min(affected, default=None)},
     )
+
+
+def _short(short: Sequence[int], conditions: Conditions) -> Iterator[Alarm]:
+    if short:
+        yield Alarm(
+            "trl-batch-disagrees",
+            f"step {short[0]}: num_tokens grew by less than {conditions.batch} responses of the mean length "
+            "have: the batch size is that of another run",
+            {"steps": len(short), "first": short[0], "responses": conditions.batch},
+        )
 
 
 def _disorder(rows: Rows) -> Iterator[Alarm]:

@@ -108,10 +108,11 @@ def _model_card(file: SniffedFile) -> Claim | None:
 def _console(file: SniffedFile) -> Claim | None:
     found = _DICT.search(file.head) or search_text(file, _DICT)
     if found is not None:
-        for one in find_dicts(found.group().decode("utf-8", "replace")):
+        text = found.group().decode("utf-8", "replace").replace("\r", "").replace("\n", "")  # wrapped
+        for one in find_dicts(text):
             if is_trainer_log(one.values) and generates(one.values):
                 return Claim(NAME, "console", 0.9, "console log of a TRL trainer (metric dicts)")
     if b"}" in file.head and headless(file.head.decode("utf-8", "replace")):
-        why = "metrics of a TRL trainer whose dict begins in the middle, its opening brace is missing"
+        why = "metrics of a TRL trainer whose dict has lost its opening brace"
         return Claim(NAME, "console", 0.5, why)
     return None

@@ -14,6 +14,9 @@ from rollprof.sources.records import TextLine
 HEADLESS = "the rest of a metric dict whose opening brace is missing (is the head of the log cut off?)"
 CUT_OFF = "a metric dict that the end of the log cuts off"
 
+TABLE = ("│", "┃")
+"""How the rows of a panel begin: what stands in them is the policy's text, whatever it looks like."""
+
 _REST = re.compile(r"[^{]*(?:['\"]\s*:[^{]*|\}\s*)$", re.DOTALL)
 
 
@@ -32,12 +35,19 @@ Event = Logged | Bar | Panel
 
 def starts_open(text: str) -> bool:
     """True for a line with a metric dict that goes on on the next line."""
-    return any(found.state == "open" for found in find_dicts(text)) if "{" in text else False
+    if "{" not in text or in_table(text):
+        return False
+    return any(found.state == "open" for found in find_dicts(text))
 
 
 def continues(text: str) -> bool:
     """True for a line that can be the rest of a metric dict."""
-    return _REST.match(text) is not None
+    return _REST.match(text) is not None and not in_table(text)
+
+
+def in_table(text: str) -> bool:
+    """True for a row of a panel."""
+    return text.lstrip().startswith(TABLE)
 
 
 def events(lines: Iterable[TextLine], ledger: Ledger, name: str) -> Iterator[Event]:
@@ -47,6 +57,8 @@ def events(lines: Iterable[TextLine], ledger: Ledger, name: str) -> Iterator[Eve
     """
     for line in lines:
         text = line.text
+        if in_table(text):
+            continue
         found: list[tuple[int, Event]] = []
         if "{" in text:
             for one in find_dicts(text):

@@ -40,9 +40,12 @@ def interpret(evidence: Evidence) -> Interpretation:
     conditions = _conditions(evidence, logs, facts, asynchronous)
     rows = {s: steps.train_row(s, own, covered[s], conditions) for s, own in logs.items()}
     clocked: steps.Clocked | None = None
+    short: list[int] = []
     if not asynchronous:
         clocked = steps.add_clock(rows, evidence.metrics, covered)
-        steps.add_tokens(rows, logs, covered, conditions, counted=evidence.hints.get("steps") == "counted")
+        short = steps.add_tokens(
+            rows, logs, covered, conditions, counted=evidence.hints.get("steps") == "counted"
+        )
     evaluated = [
         row
         for s in sorted(evidence.metrics)
@@ -55,7 +58,7 @@ def interpret(evidence: Evidence) -> Interpretation:
         facts={**facts, "response_cap": cap} if cap is not None else facts,
         version=_version(evidence, keys, conditions),
         trainer=_trainer(evidence, keys, asynchronous),
-        alarms=alarms_of(evidence, logs, everything, covered, conditions),
+        alarms=alarms_of(evidence, logs, everything, covered, conditions, short),
         notes=list(_notes(evidence, logs, rows, covered, conditions, clocked)),
     )
 

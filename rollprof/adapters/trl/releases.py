@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from rollprof.adapters import values
+from rollprof.adapters.trl.vocabulary import ASYNC_NEW, ASYNC_OLD
 
 Release = tuple[int, int]
 
@@ -37,10 +38,13 @@ ALWAYS: tuple[tuple[str, str, Release], ...] = (
     ("frac_reward_zero_std", "entropy", (0, 20)),
     ("frac_reward_zero_std", "step_time", (0, 26)),
     ("completions/mean_terminated_length", "step_time", (0, 26)),
+)
+ALWAYS_ASYNC: tuple[tuple[str, str, Release], ...] = (
     ("queue_wait_time_s", "iteration_time_s", (1, 10)),
     ("queue_wait_time_s", "perf/step_s", (1, 11)),
 )
-"""(key, the key that stands beside it since a release, that release): alone it is older."""
+"""(key, the key that stands beside it since a release, that release): alone it is older. AsyncGRPO lacks
+most of the other trainers' keys."""
 
 ARGUMENTS_SINCE: tuple[tuple[str, Release], ...] = (
     ("steps_per_generation", (0, 18)),
@@ -68,7 +72,8 @@ def version_of(
     for name, release in ARGUMENTS_SINCE:
         if name in config and "args_class" in config:
             low = release if low is None else max(low, release)
-    for key, beside, release in ALWAYS:
+    asynchronous = any(key in keys for key in (*ASYNC_OLD, *ASYNC_NEW))
+    for key, beside, release in ALWAYS_ASYNC if asynchronous else ALWAYS:
         if complete and key in keys and beside not in keys:
             high = release if high is None else min(high, release)
     if low is not None and high is not None and low >= high:

@@ -83,6 +83,7 @@ def _add(runs: list[_Run], stretch: Stretch, numbered: Numbered, file: SniffedFi
             )
         runs.append(_Run())
     run = runs[-1]
+    train = [e.step for e in entries if e.kind == "train"]  # a resume that was counted is numbered by now
     if train and before:
         void = [e for e in run.entries if e.step >= train[0]]
         if void:

@@ -90,6 +90,8 @@ def eval_row(step: int, values: Values, conditions: Conditions) -> Row | None:
         row["prompts"] = round(row["eval_s"] * speed)
         if conditions.evaluation_group:
             row["rollouts"] = row["prompts"] * conditions.evaluation_group
+            if conditions.batch and row["rollouts"] > conditions.batch:
+                row[GENERATIONS] = row["rollouts"] / conditions.batch
     return {k: v for k, v in row.items() if v is not None}
 
 
@@ -208,13 +210,15 @@ def add_tokens(
     conditions: Conditions,
     *,
     counted: bool,
-) -> None:
+) -> list[int]:
     """Tokens of a row's generation from the running total `num_tokens` (of all generations of a step that
     takes several), and mean prompt lengths from what is left when the responses are taken out.
 
     A total that was printed with four digits is not differenced. Tool tokens are in the total but not in
-    the lengths, so runs with tools have no prompt lengths.
+    the lengths, so runs with tools have no prompt lengths. Returns the steps whose responses alone are more
+    than the total grew by: then the number of responses is not that of this run.
     """
+    contradictory: list[int] = []
     totals = {step: total for step in rows if (total := value(logs[step], TOKENS)) is not None}
     exact = _exact(totals)
     first = next(iter(totals), 0)
@@ -233,6 +237,9 @@ def add_tokens(
             prompt = spent / (conditions.batch * window.generations) - mean
             if prompt > 0:
                 row["prompt_tokens_mean"] = prompt
+            elif prompt < -1e-3 * mean:
+                contradictory.append(step)
+    return contradictory
 
 
 def _exact(totals: Mapping[int, float]) -> set[int]:

@@ -83,15 +83,3 @@ def interpret() -> Interpret:
         )
 
     return run
-
-
-def by_step(part: MetricPart) -> dict[int | None, dict[str, float]]:
-    """`values[step][key]` of a part."""
-    found: dict[int | None, dict[str, float]] = {}
-    for record in part.metrics:
-        found.setdefault(record.step, {})[record.key] = record.value
-    return found
-
-
-def reasons(ledger: Ledger, kind: str = "note") -> list[str]:
-    return [p.reason for p in ledger.problems if p.kind == kind]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from rollprof.adapters.base import MetricPart
+from rollprof.schema.ledger import Ledger
+
 
 def metrics(step: int, **extra: float) -> dict[str, float]:
     """What GRPO 0.26 and later logs, in its order, in brief."""
@@ -9,7 +12,7 @@ def metrics(step: int, **extra: float) -> dict[str, float]:
         "loss": -0.01234567 * step,
         "grad_norm": 1.0282684564590454,
         "learning_rate": 1e-6,
-        "num_tokens": 504.0 * step,
+        "num_tokens": 1504.0 * step,
         "completions/mean_length": 28.75 + step,
         "completions/min_length": 11.0,
         "completions/max_length": 64.0,
@@ -60,3 +63,15 @@ def redrawn(step: int, total: int, elapsed: str, text: str) -> str:
     """A log line as `2>&1` leaves it: the bar, wiped, the dict, the bar again on the next line."""
     drawn = bar(step, total, elapsed)
     return f"\r{drawn}\r{' ' * 46}\r{text}\n\r{drawn}"
+
+
+def by_step(part: MetricPart) -> dict[int | None, dict[str, float]]:
+    """`values[step][key]` of a part."""
+    found: dict[int | None, dict[str, float]] = {}
+    for record in part.metrics:
+        found.setdefault(record.step, {})[record.key] = record.value
+    return found
+
+
+def reasons(ledger: Ledger, kind: str = "note") -> list[str]:
+    return [p.reason for p in ledger.problems if p.kind == kind]
