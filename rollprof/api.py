@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from rollprof import __version__
 from rollprof.errors import DatasetProblem, InputProblem, RollprofError
 from rollprof.schema.store import Dataset, is_dataset, load
 
@@ -123,6 +124,8 @@ def _fresh(target: str, plan: Plan) -> Dataset | None:
         known = load(target)
     except DatasetProblem:
         return None
+    if known.meta.get("rollprof") != __version__:
+        return None  # another release may read the same bytes better
     same_sources = known.meta.get("sources") == plan.sources()
     same_options = known.meta.get("options") == plan.options.as_meta()
     return known if same_sources and same_options and known.meta.get("run") == plan.run.name else None

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from rollprof import __version__
 from rollprof.adapters import registry
 from rollprof.adapters.base import Interpretation, MetricPart, RolloutSummary
 from rollprof.assemble import merge
@@ -260,6 +261,7 @@ def _meta(
         "clock": _clock(totals),
         "sources": plan_.sources(),
         "options": plan_.options.as_meta(),
+        "rollprof": __version__,
     }
 
 
