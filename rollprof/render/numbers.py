@@ -60,11 +60,15 @@ def figure_percent(figure: Figure | StepFigure) -> str:
     """A fraction with its bound, `≤ 23.5 %`; a bracket as its range; `not in this log` when absent."""
     if figure.value is None:
         return ABSENT if figure.interval is None else percent_range(*figure.interval)
-    text = percent(figure.value, figure_decimals(figure.basis, figure.interval))
-    return f"{_BOUND_SIGN.get(figure.bound or '', '')}{text}"
+    return f"{_BOUND_SIGN.get(figure.bound or '', '')}{percent(figure.value, decimals_of(figure))}"
 
 
 _BOUND_SIGN = {"upper": "≤ ", "lower": "≥ "}
+
+
+def decimals_of(figure: Figure | StepFigure) -> int:
+    """`figure_decimals`, where the interval is the figure's own precision: that of a bound is not."""
+    return figure_decimals(figure.basis, None if figure.bound else figure.interval)
 
 
 def seconds(value: float) -> str:
@@ -106,6 +110,17 @@ def number(value: float) -> str:
 def hours(value: float) -> str:
     """`0.021 h`, `3.42 h`, `1,204 h`."""
     return f"{number(value)} h"
+
+
+def gpu_time(hours_low: float, hours_high: float | None = None) -> str:
+    """`2.14 GPU-hours`, `3.19 GPU-minutes`, `0.306 to 1.98 GPU-seconds`; the unit that fits the larger."""
+    top = hours_low if hours_high is None else hours_high
+    scale, unit = next(
+        ((s, u) for s, u in ((1, "GPU-hours"), (60, "GPU-minutes")) if abs(top) * s >= 0.1),
+        (3600, "GPU-seconds"),
+    )
+    ends = [number(value * scale) for value in (hours_low, hours_high) if value is not None]
+    return f"{' to '.join(ends)} {unit}"
 
 
 def short_tokens(value: float) -> str:

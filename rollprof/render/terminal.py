@@ -88,7 +88,7 @@ def _compose(analysis: Analysis, width: int, density: Density, full: bool, by: B
     if full and by == "bucket" and any(row.get("dataset") for row in analysis.difficulty):
         difficulty(page, analysis, "dataset", notes=False)
     advice(page, analysis, density.findings)
-    missing(page, analysis, density.missing)
+    missing(page, analysis, density.missing, full=full)
     left_out(page, analysis, findings=density.findings, absent=density.missing)
     if full:
         _problems(page, analysis)

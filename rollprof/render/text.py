@@ -42,10 +42,10 @@ _ASCII = str.maketrans(
         "·": "|",
         "–": "-",
         "—": "-",
-        "→": "->",
-        "…": "...",
-        "≤": "<=",
-        "≥": ">=",
+        "→": ">",
+        "…": "~",
+        "≤": "<",
+        "≥": ">",
         "×": "x",
         "█": "#",
         "░": ":",
@@ -71,5 +71,5 @@ _ASCII = str.maketrans(
 
 
 def to_ascii(text: str) -> str:
-    """For a terminal whose encoding has no block characters: the same picture in ASCII."""
+    """For a terminal whose encoding has no block characters: the same picture in ASCII, no wider."""
     return text.translate(_ASCII).encode("ascii", "replace").decode("ascii")

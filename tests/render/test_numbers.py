@@ -165,5 +165,20 @@ def test_between(low: float, high: float, unit: str, text: str) -> None:
     assert numbers.between(low, high, unit) == text
 
 
+@pytest.mark.parametrize(
+    ("ends", "text"),
+    [
+        ((2.143,), "2.14 GPU-hours"),
+        ((0.15,), "0.15 GPU-hours"),
+        ((0.0532,), "3.19 GPU-minutes"),
+        ((8.49e-05, 5.49e-4), "0.306 to 1.98 GPU-seconds"),
+        ((0.173, 1.09), "0.173 to 1.09 GPU-hours"),
+        ((0.0,), "0 GPU-seconds"),
+    ],
+)
+def test_gpu_time(ends: tuple[float, ...], text: str) -> None:
+    assert numbers.gpu_time(*ends) == text
+
+
 def test_plural() -> None:
     assert [numbers.plural(n, "step") for n in (0, 1, 58)] == ["0 steps", "1 step", "58 steps"]

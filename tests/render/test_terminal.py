@@ -42,6 +42,14 @@ def test_gold(make: Maker, kind: str, width: int) -> None:
     assert text == gold.read_text(encoding="utf-8")
 
 
+def test_the_interval_of_a_bound_is_not_its_precision(make: Maker) -> None:
+    run = make("logged")
+    bound = replace(run.figures["step_idle"], interval=(0.0, 0.2351))
+    text = " ".join(render(replace(run, figures={**run.figures, "step_idle": bound})).split())
+    assert "GPU-idle fraction ≤ 23.5 %" in text
+    assert "90 % interval" not in text
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [60, 80, 100, 140, 160])
 def test_fits_the_width(make: Maker, kind: str, width: int) -> None:
@@ -74,7 +82,9 @@ def test_colour_changes_nothing_but_colour(make: Maker) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_ascii_where_nothing_else_can_be_shown(make: Maker, kind: str) -> None:
-    assert render(make(kind), unicode=False).isascii()
+    text = render(make(kind), unicode=False)
+    assert text.isascii()
+    assert max(map(len, text.split("\n"))) <= 80
 
 
 # What somebody who has never seen rollprof must find: the share, how sure it is, what to look at next.
@@ -112,6 +122,15 @@ def test_what_is_absent_says_what_would_bring_it(make: Maker) -> None:
     assert "GPU-idle fraction not in this log neither lengths nor times; to get it: trainer.logger" in nothing
 
 
+def test_the_first_way_to_get_a_figure_unless_all_are_asked_for(make: Maker) -> None:
+    item = Missing("engine_idle", "unknown", "first=1 (since 1.0; not 1.2); second=2 (all)")
+    run = replace(make("straggler_512"), missing=[item])
+    text = " ".join(render(run).split())
+    assert "engine_idle: unknown; to get it: first=1 (since 1.0; not 1.2)" in text
+    assert "second" not in text
+    assert "second=2 (all)" in render(run, full=True)
+
+
 def test_the_worked_example(make: Maker) -> None:
     text = render(make("straggler_512"))
     assert re.search(r"slot_idle +█+▏? +91\.15 %  measured", text)
@@ -131,7 +150,7 @@ def test_rows_by_data_source_on_demand(make: Maker) -> None:
     assert "aime_2024" not in render(both)
     assert "all wrong" in render(both)
     text = render(both, by="dataset")
-    assert re.search(r"Data source +prompts rollouts +mean\n  aime_2024 +7 +56 +900\n", text)
+    assert re.search(r"Data source +prompts +rollouts +mean\n  aime_2024 +7 +56 +900\n", text)
     assert "all wrong" not in text
     assert "aime_2024" in render(both, full=True)
     assert "Data source  not in this log" in render(run, by="dataset")

@@ -64,4 +64,9 @@ def test_ascii_is_ascii(text: str) -> None:
 
 
 def test_ascii_keeps_the_picture() -> None:
-    assert to_ascii("█▏ ▁▄█ ░ 39–43 % · → ≤") == "#. _-# : 39-43 % | -> <="
+    assert to_ascii("█▏ ▁▄█ ░ 39–43 % · → ↑p99 cut…") == "#. _-# : 39-43 % | > ^p99 cut~"
+
+
+@given(st.text(max_size=60))
+def test_ascii_is_no_wider(text: str) -> None:
+    assert len(to_ascii(text)) == len(text)

@@ -31,13 +31,13 @@ def _finding(page: Page, finding: Finding) -> None:
         page.add(("→ ", "cyan"), finding.next, indent=5, hang=7)
 
 
-def missing(page: Page, analysis: Analysis, limit: int) -> None:
+def missing(page: Page, analysis: Analysis, limit: int, *, full: bool) -> None:
     """Absent figures with the reason and the option that would bring them, one line a reason."""
     groups = _grouped(analysis.missing)[:limit]
     if groups:
         page.heading("Not in this log")
     for names, item in groups:
-        page.add(_names(names), (f": {reason(item)}", "dim"), indent=2, hang=4)
+        page.add(_names(names), (f": {reason(item, full=full)}", "dim"), indent=2, hang=4)
 
 
 def left_out(page: Page, analysis: Analysis, *, findings: int, absent: int) -> None:
@@ -47,7 +47,7 @@ def left_out(page: Page, analysis: Analysis, *, findings: int, absent: int) -> N
     words = joined(
         (
             plural(more, "more finding") if more > 0 else "",
-            f"{plural(figures, 'figure')} not in this log" if figures else "",
+            f"{plural(figures, 'more figure' if absent else 'figure')} not in this log" if figures else "",
         ),
         " and ",
     )

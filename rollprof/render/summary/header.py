@@ -25,7 +25,10 @@ def header(page: Page, analysis: Analysis) -> None:
 def _framework(run: RunInfo) -> str:
     title = _TITLES.get(run.framework, run.framework)
     version = f" {run.framework_version}" if run.framework_version else ""
-    return f"{title}{version}" + (f", {run.trainer} trainer" if run.trainer else "")
+    if not run.trainer:
+        return f"{title}{version}"
+    word = "" if run.trainer.lower().endswith("trainer") else " trainer"
+    return f"{title}{version}, {run.trainer}{word}"
 
 
 def _sources(sources: Sequence[Mapping[str, Any]]) -> str:
@@ -81,15 +84,17 @@ def ledger_words(ledger: Mapping[str, Any]) -> str:
         ", ",
     )
     problems = sorted(ledger.get("problems", ()), key=lambda p: _rank(str(p.get("kind"))))
-    return counts + (f" ({place(problems[0])})" if problems else "")
+    return counts + (f" ({place(problems[0], name=24)})" if problems else "")
 
 
 def _rank(kind: str) -> int:
     return _KINDS.index(kind) if kind in _KINDS else len(_KINDS)
 
 
-def place(problem: Mapping[str, Any], limit: int = 70) -> str:
-    """`run.jsonl at byte 18,231: half a line`."""
+def place(problem: Mapping[str, Any], limit: int = 70, name: int = 200) -> str:
+    """`run.jsonl at byte 18,231: half a line`; a file's name keeps its last `name` characters."""
     offset = problem.get("offset")
+    file = clean(str(problem.get("file", "")))
+    file = file if len(file) <= name else "…" + file[1 - name :]
     where = f" at byte {number(offset)}" if isinstance(offset, int) and offset >= 0 else ""
-    return f"{clean(str(problem.get('file', '')), 40)}{where}: {clean(str(problem.get('reason', '')), limit)}"
+    return f"{file}{where}: {clean(str(problem.get('reason', '')), limit)}"

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from rollprof.analyzers.results import Analysis, Figure, Missing
 from rollprof.render.numbers import (
     ABSENT,
-    figure_decimals,
+    decimals_of,
     figure_percent,
+    gpu_time,
     is_wide,
-    number,
     percent,
     percent_range,
     plural,
@@ -48,7 +50,7 @@ def sentence(analysis: Analysis) -> str:
     """The headline in words, adapted to what is known."""
     figure = analysis.figures[analysis.headline]
     of = _OF.get(figure.name, "of GPU time")
-    decimals = figure_decimals(figure.basis, figure.interval)
+    decimals = decimals_of(figure)
     if figure.name == "trainer_idle":
         main = f"{_amount(figure, decimals)} {of} spent waiting for rollouts"
     else:
@@ -67,8 +69,9 @@ def _details(analysis: Analysis, headline: Figure, decimals: int) -> str:
     engine, slot = (analysis.figures.get(name) for name in ("engine_idle", "slot_idle"))
     parts = []
     if engine is not None and is_known(engine):
-        low = engine.interval[0] if engine.interval is not None else engine.value
-        parts.append(f"at least {percent(low or 0.0, decimals)} truly idle")
+        low = (engine.interval[0] if engine.interval is not None else engine.value) or 0.0
+        if low > 0:
+            parts.append(f"at least {percent(low, decimals)} truly idle")
     if slot is not None and is_known(slot) and not _same(slot, headline):
         parts.append(f"{_amount(slot, decimals)} of decode slots empty")
     if not parts:
@@ -85,14 +88,17 @@ def _lost(analysis: Analysis) -> str:
     lost, cost = analysis.figures.get("gpu_hours_lost"), analysis.figures.get("cost_lost")
     if lost is None or not is_known(lost):
         return ""
-    price = f", {_plain(cost)} at your price" if cost is not None and is_known(cost) else ""
-    return f" {_capital(_plain(lost))} GPU-hours lost{price}."
+    bound = _BOUND.get(lost.bound or "", "")
+    hours = gpu_time(lost.value) if lost.value is not None else gpu_time(*(lost.interval or (0.0, 0.0)))
+    price = f", {_price(cost)} at your price" if cost is not None and is_known(cost) else ""
+    return f" {_capital(bound + hours)} lost{price}."
 
 
-def _plain(figure: Figure) -> str:
-    if figure.value is None and figure.interval is not None:
-        return f"{number(figure.interval[0])} to {number(figure.interval[1])}"
-    return f"{_BOUND.get(figure.bound or '', '')}{number(figure.value or 0.0)}"
+def _price(cost: Figure) -> str:
+    if cost.value is not None:
+        return f"{cost.value:,.2f}"
+    low, high = cost.interval or (0.0, 0.0)
+    return f"{low:,.2f} to {high:,.2f}"
 
 
 def _capital(text: str) -> str:
@@ -114,10 +120,12 @@ def certainty(page: Page, figure: Figure) -> str:
 
 
 def _interval(figure: Figure) -> str:
-    if figure.interval is None or (figure.value is not None and not is_wide(figure.interval)):
+    if figure.interval is None:
         return ""
     if figure.value is None:
         return "only a range can be given"
+    if figure.bound is not None or not is_wide(figure.interval):
+        return ""
     return f"90 % interval {percent_range(*figure.interval)}"
 
 
@@ -126,9 +134,14 @@ def _why_absent(analysis: Analysis) -> str:
     return next((reason(item) for item in analysis.missing if item.figure in asked), "")
 
 
-def reason(item: Missing) -> str:
-    """Why a figure is absent and what would bring it."""
-    return joined((why(item), f"to get it: {item.enable}" if item.enable else ""), "; ")
+_BETWEEN_WAYS = re.compile(r"; (?![^()]*\))")
+"""A semicolon outside of parentheses."""
+
+
+def reason(item: Missing, *, full: bool = False) -> str:
+    """Why a figure is absent and what would bring it: the first way, or all of them."""
+    ways = item.enable if full else _BETWEEN_WAYS.split(item.enable)[0]
+    return joined((why(item), f"to get it: {ways}" if ways else ""), "; ")
 
 
 def why(item: Missing) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rollprof.analyzers.results import Analysis, Basis, Figure, StepResult, Straggler
 from rollprof.render import bars
 from rollprof.render.numbers import ABSENT, between, figure_percent, number, quantity
-from rollprof.render.summary.headline import is_known, reason
+from rollprof.render.summary.headline import is_known, why
 from rollprof.render.summary.page import Page, joined
 
 PER_STEP: tuple[tuple[str, str, str], ...] = (
@@ -34,7 +34,7 @@ def waiting(page: Page, analysis: Analysis, worst: int) -> None:
     series = _series(analysis)
     if mean is None and share is None and series is None:
         missing = next((m for m in analysis.missing if m.figure.startswith("straggler_wait")), None)
-        page.heading("Straggler wait  ", joined((ABSENT, reason(missing) if missing else ""), ": "))
+        page.heading("Straggler wait  ", joined((ABSENT, why(missing) if missing else ""), ": "))
         return
     page.heading("Straggler wait", ("  finished rollouts waiting for the last one of their step", "dim"))
     _words(page, mean, share)
