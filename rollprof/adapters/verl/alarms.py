@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rollprof.adapters.base import Alarm, Evidence, Fact, RolloutSummary
-from rollprof.adapters.verl.dumps import extras_aligned
+from rollprof.adapters.verl.dumps import extras_aligned, steps_per_version
 from rollprof.adapters.verl.identities import first
 from rollprof.adapters.verl.reading import Reading
 
@@ -95,6 +95,8 @@ def _dump(evidence: Evidence, reading: Reading, train: list[Row]) -> Iterator[Al
     if not any(split == "train" for _, split in evidence.rollouts):
         return
     if reading.trainer == "fully-async":
+        if steps_per_version(reading.config) is not None:
+            return  # the mapper renumbers them
         yield Alarm(
             "dump-steps-differ",
             "the dump is numbered by trainer step and the metrics by model version: their steps differ",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from rollprof.adapters.base import Claim
-from rollprof.adapters.verl.dumps import extras_aligned, overlong_hint
+from rollprof.adapters.verl.dumps import extras_aligned, overlong_hint, steps_per_version
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
 
@@ -26,6 +26,13 @@ def arrange(
     overlong = overlong_hint(config)
     if overlong is not None:
         hints["overlong"] = overlong
+    per_version = steps_per_version(config)
+    if per_version is not None and per_version > 1:
+        hints["steps_per_version"] = str(per_version)
+        if files:
+            ledger.note(
+                files[0][0].name, 0, f"{per_version} trainer steps of the dump make one model version"
+            )
     if _is_dapo(config) and not extras_aligned(config):
         hints["extras_aligned"] = "no"
         if files:

@@ -8,7 +8,8 @@ from rollprof.adapters.base import Brings
 
 _DUMP = Brings("trainer.rollout_data_dir=DIR", "0.4.0 and later")
 _TRACE = Brings(
-    "actor_rollout_ref.rollout.trace.backend=mlflow (rollout mode async, trainer.use_v1=False)",
+    "actor_rollout_ref.rollout.trace.backend=mlflow, its spans exported as JSON lines "
+    "(rollout mode async, trainer.use_v1=False)",
     "0.5.0 and later",
 )
 _STEPS = Brings("trainer.logger=['console','file']", "file since 0.6.0, console in all releases")
@@ -82,8 +83,6 @@ BRINGS: Mapping[str, Brings] = {
     "gen_batches": Brings("the DAPO recipe (recipe.dapo.main_dapo)", "0.3.0 and later"),
     "staleness_mean": _V1,
     "staleness_max": _V1,
-    "policy_version_first": Brings("no option of verl writes versions per rollout", ""),
-    "policy_version_last": Brings("no option of verl writes versions per rollout", ""),
     "trainer_idle": Brings(
         "an asynchronous trainer (trainer.v1.trainer_mode=separate_async)", "0.9.0 and later"
     ),

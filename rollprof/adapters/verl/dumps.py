@@ -61,13 +61,15 @@ class DumpMapper:
 
     Hints it heeds: `overlong` = `max_response_length,buffer,factor` (see `overlong_hint`), with which an
     `overlong_reward` below zero gives the exact length; `extras_aligned` = `no` where the extras belong
-    to other rows than they stand in.
+    to other rows than they stand in; `steps_per_version`, trainer steps of the fully asynchronous trainer
+    that make one step of its metrics.
     """
 
     columns = COLUMNS
 
     def __init__(self, context: MapperContext) -> None:
         self._file_step = int(context.stem) if context.stem.isdigit() and len(context.stem) < 19 else None
+        self._versions = int(context.hints.get("steps_per_version", "1"))
         self._aligned = context.hints.get("extras_aligned") != "no"
         self._overlong = _parse_overlong(context.hints.get("overlong")) if self._aligned else None
 
@@ -86,6 +88,8 @@ class DumpMapper:
         step = values.integer(get("step"))
         if step is None:  # what is no step goes on as it stands, for the converter to remark on
             step = self._file_step if self._file_step is not None else get("step")
+        if self._versions > 1 and type(step) is int:
+            step = (step - 1) // self._versions + 1
         return (
             step,
             prompt,
@@ -192,3 +196,10 @@ def extras_aligned(config: Mapping[str, Any]) -> bool:
     balanced = values.boolean(config.get("trainer.balance_batch", True))
     filtered = values.boolean(config.get("algorithm.filter_groups.enable", True))
     return balanced is False and filtered is False
+
+
+def steps_per_version(config: Mapping[str, Any]) -> int | None:
+    """Trainer steps between two synchronisations of the fully asynchronous trainer: it numbers dumps by
+    trainer step and metrics by model version. None in other trainers' configurations."""
+    steps = values.integer(config.get("async_training.trigger_parameter_sync_step"))
+    return steps if steps is not None and steps > 0 else None

@@ -77,8 +77,7 @@ def _gpus(evidence: Evidence, reading: Reading, alarms: list[Alarm]) -> dict[str
     said = _user(evidence, "gpus")
     gpus = said or stated
     if found is not None:
-        value, agreeing, steps = found
-        how = f"total tokens / (throughput x step time), {value} in {agreeing} of {steps} steps"
+        value, how = found.value, f"total tokens / (throughput x step time), {found.how}"
         if stated is None:
             gpus = said or Fact(value, "derived", how)
         elif stated.value == value:
@@ -89,7 +88,7 @@ def _gpus(evidence: Evidence, reading: Reading, alarms: list[Alarm]) -> dict[str
                 Alarm(
                     "gpus-disagree",
                     f"the configuration says {stated.value} GPUs ({stated.how}), the step lines give {value}",
-                    {"config": stated.value, "derived": value, "steps": agreeing},
+                    {"config": stated.value, "derived": value, "steps": found.steps},
                 )
             )
     facts: dict[str, Fact | None] = {"gpus": gpus}
@@ -188,8 +187,7 @@ def _batch(evidence: Evidence, reading: Reading, alarms: list[Alarm]) -> dict[st
         else Fact(stated, "config", f"data.train_batch_size x {group.how}")
     )
     if found is not None:
-        value, agreeing, steps = found
-        how = f"total tokens / mean tokens, {value} in {agreeing} of {steps} steps"
+        value, how = found.value, f"total tokens / mean tokens, {found.how}"
         if responses is not None and stated == value:
             responses = Fact(value, "config", f"{responses.how}, confirmed by {how}")
         else:
@@ -199,7 +197,7 @@ def _batch(evidence: Evidence, reading: Reading, alarms: list[Alarm]) -> dict[st
                         "responses-disagree",
                         f"the configuration says {stated} responses per step ({responses.how}), "
                         f"the step lines give {value}",
-                        {"config": stated, "derived": value, "steps": agreeing},
+                        {"config": stated, "derived": value, "steps": found.steps},
                     )
                 )
             responses = Fact(value, "derived", how)

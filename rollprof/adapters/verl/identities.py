@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from statistics import median
 
 Metrics = Mapping[str, float]
 
@@ -79,19 +78,28 @@ def gpus(metrics: Metrics) -> Whole | None:
     return _whole(n, n * (_rounding(speed) / speed + _rounding(seconds) / seconds + REPR_ERROR))
 
 
-def agreed(found: Iterable[Whole | None]) -> tuple[int, int, int] | None:
-    """(value, steps that give it, steps that give any) of the most frequent whole number."""
-    values = [w.value for w in found if w is not None and w.exact]
-    if not values:
+@dataclass(frozen=True, slots=True)
+class Agreed:
+    """The whole number that most steps give: in how many of how many, and how near to it they come."""
+
+    value: int
+    steps: int
+    of: int
+    off: float
+
+    @property
+    def how(self) -> str:
+        return f"{self.value} in {self.steps} of {self.of} steps, off by at most {max(self.off, 1e-9):.1g}"
+
+
+def agreed(found: Iterable[Whole | None]) -> Agreed | None:
+    """What the steps agree on; None where none of them gives a whole number."""
+    exact = [w for w in found if w is not None and w.exact]
+    if not exact:
         return None
+    values = [w.value for w in exact]
     best = max(sorted(set(values)), key=values.count)
-    return best, values.count(best), len(values)
-
-
-def middle(values: Iterable[float]) -> float | None:
-    """Median, None of nothing."""
-    found = list(values)
-    return median(found) if found else None
+    return Agreed(best, values.count(best), len(values), max(w.off for w in exact if w.value == best))
 
 
 def _whole(n: float, within: float) -> Whole | None:

@@ -221,6 +221,21 @@ def test_arranging_a_dump(make: Make) -> None:
     assert ADAPTER.arrange([(file, claim)], {}, Ledger()) == [(file, claim)]
 
 
+def test_trainer_steps_of_the_fully_asynchronous_trainer(make: Make) -> None:
+    file, ledger = (
+        make(json.dumps({"input": "Q", "output": "A", "score": 1.0, "step": 5}) + "\n", "dump/5.jsonl"),
+        Ledger(),
+    )
+    claim = ADAPTER.claim(file)
+    assert claim is not None
+    config = {"async_training.trigger_parameter_sync_step": 4}
+    ((_, arranged),) = ADAPTER.arrange([(file, claim)], config, ledger)
+    assert arranged.hints["steps_per_version"] == "4"
+    assert ledger.notes == 1
+    steps = [row({"input": "Q", "output": "A", "step": s}, **arranged.hints)["step"] for s in (1, 4, 5, 8, 9)]
+    assert steps == [1, 1, 2, 2, 3]
+
+
 def test_columns_by_map() -> None:
     mapper = ADAPTER.mapper(
         MapperContext("1.jsonl", "1", "train", columns={"correct": "judge.ok", "response_tokens": "n"})

@@ -84,10 +84,10 @@ def test_the_step_lines_confirm(interpret: Interpret) -> None:
     assert reading.alarms == []
     assert reading.facts["gpus"].value == 16
     assert reading.facts["gpus"].how.endswith(
-        "confirmed by total tokens / (throughput x step time), 16 in 2 of 2 steps"
+        "confirmed by total tokens / (throughput x step time), 16 in 2 of 2 steps, off by at most 1e-09"
     )
     assert reading.facts["responses_per_step"].how.endswith(
-        "confirmed by total tokens / mean tokens, 5120 in 2 of 2 steps"
+        "confirmed by total tokens / mean tokens, 5120 in 2 of 2 steps, off by at most 1e-09"
     )
 
 
@@ -240,6 +240,8 @@ def test_a_dump_of_the_dapo_recipe_and_of_the_async_trainer(interpret: Interpret
     assert alarms(interpret(dapo, config=aligned, rollouts=dump)) == {}
     asynchronous = {1: {"fully_async/rollouter/idle_ratio": 0.2, "timing_s/gen": 1.0}}
     assert list(alarms(interpret(asynchronous, rollouts=dump))) == ["dump-steps-differ"]
+    known = {"async_training.trigger_parameter_sync_step": 4}
+    assert alarms(interpret(asynchronous, config=known, rollouts=dump)) == {}
 
 
 def test_numbers_that_contradict_each_other(interpret: Interpret) -> None:
