@@ -31,7 +31,7 @@ _DICT = re.compile(
     rb"(?=[^{}]{0,6000}" + _QUOTED + _KEY + rb")[^{}]{0,8000}\}?"
 )
 _STATE_KEY = re.compile(
-    rb'"(?:eval_)?(?:completions/|completion_length|mean_completion_length|reward|rewards/|objective/)'
+    rb'"(?:eval_)?(?:completions/|completion_length"|mean_completion_length"|reward"|objective/)'
 )
 _CARD_TAGS = re.compile(rb"^- trl\s*$", re.MULTILINE)
 _ARGS = re.compile(rb"(?:GRPO|RLOO|PPO|OnlineDPO|NashMD|XPO)Config")
