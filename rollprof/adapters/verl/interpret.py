@@ -53,8 +53,11 @@ def _notes(evidence: Evidence, reading: Reading, rows: list[Mapping[str, Any]]) 
         "timing_s/generate_sequences" in m for m in steps.values()
     ):
         yield "SGLang's ranks wait for each other before they report: no engine times"
+    generates = any("generate_s" in row for row in rows)
+    if generates and reading.gen_means == "call" and reading.span.before((0, 7, 1)):
+        yield "generate_s includes moving the weights to the engines in this release"
     scored = any((first(m, "timing_s/reward") or 1.0) < 1e-2 for m in steps.values())
-    if reading.server_mode and scored and any("generate_s" in row for row in rows):
+    if reading.server_mode and scored and generates:
         yield "rewards were computed while rollouts ran: their time is inside generate_s, not in reward_s"
     if any((first(m, "response/aborted_ratio") or 0.0) > 0 for m in steps.values()):
         yield "aborted responses count as empty in verl's mean response length"

@@ -286,4 +286,5 @@ def test_what_a_reader_should_know(interpret: Interpret) -> None:
     assert any("replayed" in n for n in interpret({1: LEGACY}, hints={"mark.rollout_skip": "1"}).notes)
     fork = {"timing_s/generate_sequences": 1.0}
     assert any("fork" in n for n in interpret({1: fork}, hints={"mark.orjson": "1"}).notes)
+    assert any("moving the weights" in n for n in interpret({1: {"timing/gen": 3.0}}).notes)
     assert interpret({1: {"timing_s/gen": 3.0, "timing_s/step": 5.0}}).notes == []

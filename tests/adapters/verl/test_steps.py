@@ -337,6 +337,31 @@ def test_the_whole_step(
     assert phases <= row["step_s"]
 
 
+def test_parts_of_generation_are_not_added_to_it(interpret: Interpret) -> None:
+    parts = {
+        "timing_s/generate_sequences": 45.0,
+        "timing_s/reshard": 4.0,
+        f"{AGENT}/generate_sequences/mean": 30.0,
+        f"{AGENT}/slowest/response_length": 4096.0,
+        "timing_per_token_ms/gen": 900.0,
+        "timing_s/dump_rollout_generations": 0.5,
+    }
+    # 50 + 40 of phases and 20 of evaluation fit into 112; with any of the parts they would not
+    row = train(interpret, {**PHASES, **parts, "timing_s/step": 112.0, "timing_s/testing": 20.0})
+    assert row["step_s"] == 112.0
+
+
+def test_lent_gpus_are_not_idle(interpret: Interpret) -> None:
+    metrics = {
+        "timing_s/switch_wait": 25.0,
+        "timing_s/gen": 6.0,
+        "timing_s/step": 60.0,
+        "training/num_turns/max": 2.0,
+    }
+    row = train(interpret, metrics)
+    assert (row["wait_s"], row["trainer_idle"]) == (6.0, 0.1)
+
+
 def test_evaluation_never_mixes_with_training(interpret: Interpret) -> None:
     metrics: dict[int, dict[str, float]] = {
         0: {"val-core/openai/gsm8k/reward/mean@1": 0.221},
