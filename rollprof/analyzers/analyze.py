@@ -41,7 +41,7 @@ def analyze(tables: Tables, settings: Settings) -> Analysis:
     evaluation. Training and evaluation rollouts never mix.
     """
     run = load_run(tables, settings, settings.split)
-    prompts = prompt_results(tables, settings, run.facts.response_cap)
+    prompts = prompt_results(tables, settings, run.facts.response_cap, len(run.rollouts))
     main = _analyze_split(run, tables, prompts)
     other_split = load_run(tables, settings, "train" if settings.split == "eval" else "eval")
     other = _light_steps(other_split)

@@ -70,12 +70,14 @@ _SAMPLES = ("engines", "gpus")
 
 
 def _enable(spec: FigureSpec, brings: Mapping[str, Any], have: frozenset[str]) -> str:
-    """Options for the first alternative whose lacks can all be met; "" where none can."""
+    """Options for the alternative that lacks least and whose lacks can all be met; "" where none can."""
+    ways: list[list[str]] = []
     for group in spec.needs:
         options = [_option(need, brings) for need in group if need not in have]
         if options and all(options):
-            return "; ".join(dict.fromkeys(o for o in options if o))
-    return ""
+            ways.append(list(dict.fromkeys(o for o in options if o)))
+    shortest = min(ways, key=len, default=[])
+    return "; ".join(shortest)
 
 
 def _option(need: str, brings: Mapping[str, Any]) -> str | None:

@@ -24,22 +24,30 @@ class PromptResults:
     staleness: Mapping[str, Any] | None = None
 
 
-def prompt_results(tables: Tables, settings: Settings, cap: float | None) -> PromptResults:
+MOST_DRAWS = 1_000_000_000
+"""Resamples x rollouts: beyond it fewer resamples do, as intervals of so many prompts are narrow anyway."""
+FEWEST_RESAMPLES = 100
+
+
+def prompt_results(
+    tables: Tables, settings: Settings, cap: float | None, rollouts: int = 0
+) -> PromptResults:
     """All that needs prompts, rewards or policy versions. Empty where the log has none of them."""
     from rollprof.analyzers.difficulty import analyze_difficulty
     from rollprof.analyzers.groups import grade
     from rollprof.analyzers.sampling import analyze_sampling
     from rollprof.analyzers.staleness import analyze_staleness, as_table
 
-    rollouts = within(tables.rollouts, settings.steps)
+    frame = within(tables.rollouts, settings.steps)
     segments = within(tables.segments, settings.steps)
     figures: dict[str, Figure] = {}
     steps: dict[int, dict[str, StepFigure]] = {}
-    graded = grade(rollouts, split=settings.split, reward=settings.reward, cap=cap)
+    graded = grade(frame, split=settings.split, reward=settings.reward, cap=cap)
     difficulty: Sequence[Mapping[str, Any]] = ()
     sampling: Mapping[str, Any] | None = None
     if graded is not None:
-        bootstrap = {"resamples": settings.resamples, "seed": settings.seed}
+        most = max(FEWEST_RESAMPLES, MOST_DRAWS // max(rollouts, 1))
+        bootstrap = {"resamples": min(settings.resamples, most), "seed": settings.seed}
         hard = analyze_difficulty(graded, **bootstrap)
         difficulty = (*hard.buckets, *hard.datasets)
         figures.update(hard.figures)
@@ -48,7 +56,7 @@ def prompt_results(tables: Tables, settings: Settings, cap: float | None) -> Pro
             figures.update(kept.figures)
             sampling = kept.table
             _join(steps, kept.steps)
-    stale = analyze_staleness(rollouts, segments, split=settings.split)
+    stale = analyze_staleness(frame, segments, split=settings.split)
     if stale is not None:
         figures.update(stale.figures)
         _join(steps, stale.steps)

@@ -295,7 +295,7 @@ def test_steps_of_several_rounds_are_left_out_and_counted() -> None:
     a = analyzed(rows, [{"step": 1, "gen_batches": 1.0}, {"step": 2, "gen_batches": 3.0}])
     f = get(a, "slot_idle")
     assert f.value == pytest.approx(0.375)
-    assert f"1 steps left out: {ROUNDS}" in f.note
+    assert f"1 step left out: {ROUNDS}" in f.note
     assert "slot_idle" not in a.steps[1].figures
 
 

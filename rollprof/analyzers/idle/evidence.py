@@ -94,7 +94,8 @@ def _evidence(
     n = _rollouts(run, g)
     capacity = float(run.facts.capacity(int(n))) if n >= 1 else 1.0
     clocked = slots_of(run, g, c, n, capacity)
-    engine = engines_of(run, g, c, clocked.slot)
+    shape = shape_of(run, g, c, ratio)
+    engine = engines_of(run, g, c, clocked.slot) if clocked.slot is not None or shape is not None else None
     notes = [c.note] if c is not None and c.note else []
     if engine is not None and engine.bound == "lower":
         notes.append(UNEVEN)
@@ -108,7 +109,7 @@ def _evidence(
         seconds=next(known, None),
         slot=clocked.slot,
         engine=engine,
-        shape=shape_of(run, g, c, ratio),
+        shape=shape,
         fit=cost[0],
         no_fit=cost[1],
         logged=clocked.logged,

@@ -60,7 +60,9 @@ def step_totals(
         items = [Weighted(s.figures[name], s.weight) for s in steps if name in s.figures]
         if items and not any(w.weight for w in items):
             items = [Weighted(w.figure, 1.0) for w in items]  # no step time: steps weigh the same
-        note = _joined([_left_out(reasons), _taken_as_one(run)]) if name == "step_idle" else ""
+        note = ""
+        if name == "step_idle" and run.facts.mode != "async":
+            note = _joined([_left_out(reasons), _taken_as_one(run)])
         found[name] = weighted_mean(name, items, note=note)
     if not run.facts.separate and run.facts.mode != "async":
         known = [s for s in steps if "step_idle" in s.figures and s.index in phases]
@@ -186,7 +188,7 @@ def _instead(phases: Sequence[PhaseIdle]) -> str:
 
 
 def _left_out(reasons: Mapping[str, int]) -> str:
-    return "; ".join(f"{n} steps left out: {why}" for why, n in reasons.items())
+    return "; ".join(f"{n} step{'s' if n > 1 else ''} left out: {why}" for why, n in reasons.items())
 
 
 def _taken_as_one(run: RunData) -> str:
