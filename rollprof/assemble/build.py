@@ -79,8 +79,8 @@ def prepare(arguments: Sequence[str], options: BuildOptions) -> Plan:
     """
     parse_overrides(options.config)
     shown = ", ".join(arguments)
-    found = recognise(arguments, options.framework)
     ledger = Ledger()
+    found = recognise(arguments, options.framework, options.columns, ledger)
     parts = _read_parts(found, ledger)
     convert = ConvertOptions(columns=options.columns)
     runs = candidates(

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rollprof.adapters import registry
 from rollprof.adapters.base import Claim
 from rollprof.errors import InputProblem
+from rollprof.schema.ledger import Ledger
 from rollprof.sources.opening import fingerprint
 from rollprof.sources.records import SniffedFile
 from rollprof.sources.tree import find_files
@@ -40,16 +41,19 @@ class Recognised:
     strangers: tuple[SniffedFile, ...]
 
 
-def recognise(arguments: Sequence[str], framework: str | None) -> Recognised:
+def recognise(
+    arguments: Sequence[str], framework: str | None, columns: Mapping[str, str], ledger: Ledger
+) -> Recognised:
     """Find the files and let the adapters claim them; the best claim of each file wins.
 
-    `framework` restricts the adapters (`--from`). Raises InputProblem when nothing is recognised.
+    `framework` restricts the adapters (`--from`), `columns` (`--map`) makes files with unknown keys
+    readable; adapters that fail are named in `ledger`. Raises InputProblem when nothing is recognised.
     """
     files = find_files(arguments)
     inputs: list[Input] = []
     strangers: list[SniffedFile] = []
     for file in files:
-        claims = registry.claims(file, only=framework)
+        claims = registry.claims(file, only=framework, columns=columns, ledger=ledger)
         if claims:
             inputs.append(Input(file, claims[0]))
         elif file.kind != "empty":
