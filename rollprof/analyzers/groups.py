@@ -62,7 +62,8 @@ def grade(
         how, right = "two-valued reward", score == best
     cut = pl.col("finish_reason").cast(pl.String) == "length"
     if cap is not None and tokens:
-        exact = pl.col("token_basis").cast(pl.String).is_in(["exact", "tokenized"])
+        # Scaled lengths reach the cap only where the log counted that many at it.
+        exact = pl.col("token_basis").cast(pl.String).is_in(["exact", "tokenized", "scaled"])
         cut = cut.fill_null(False) | (exact & (length >= cap)).fill_null(False)
     return Graded(
         rollouts=rows.select(
