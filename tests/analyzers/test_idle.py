@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from small_runs import analyzed, length_rows, straggler_512, timed_rows
+from small_runs import analyzed, length_rows, straggler_512, tables, timed_rows
 
+from rollprof.analyzers.analyze import analyze
 from rollprof.analyzers.generations import ROUNDS
 from rollprof.analyzers.results import Analysis, Figure
 from rollprof.analyzers.tables import Settings
@@ -342,3 +343,28 @@ def test_evaluation_is_not_generation() -> None:
     assert e.figures["response_tokens_mean"].n == 2
     assert e.steps[0].figures["response_tokens_mean"].value == 1
     assert "slot_idle" not in e.eval_steps[0].figures
+
+
+def test_assumptions_about_engines_and_slots_are_said() -> None:
+    rows = timed_rows([10, 20, 30, 50], [1.0, 2.0, 3.0, 5.0])
+    bare = get(analyzed(rows), "slot_idle")
+    assert bare.note == ""  # no limit known: no queue assumed, and no engines needed
+    limited = get(analyzed(rows, fact={"max_num_seqs": 2, "gpus": 1}), "slot_idle")
+    assert "one per GPU assumed" in limited.note
+    default = {"max_num_seqs": {"value": 2, "origin": "default", "how": "default of verl since 0.9"}}
+    t = tables(rows, fact={"engines": 1})
+    t.meta["facts"].update(default)
+    f = analyze(t, Settings(resamples=20)).figures["slot_idle"]
+    assert (f.value, f.note) == (pytest.approx(0.2), "default of verl since 0.9")
+
+
+def test_engines_come_from_the_log_before_they_are_assumed() -> None:
+    rows = straggler_512()
+    for fact, engines in (
+        ({"engines": 3}, 3),
+        ({"gpus": 8, "gpus_per_engine": 2}, 4),
+        ({"gpus": 8, "rollout_gpus": 6, "gpus_per_engine": 2}, 3),
+        ({"gpus": 8}, None),
+        ({}, None),
+    ):
+        assert analyzed(rows, fact=fact).run.engines == engines

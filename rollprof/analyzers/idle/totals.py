@@ -28,10 +28,12 @@ def phase_totals(
     """Figures of generation, weighted by `C*T` (by `C*M` decode steps where some phase has no time)."""
     weights = _weights(phases)
     left_out = _left_out(reasons)
+    engines = run.facts.engines_how
+    limit = _joined([run.facts.slots_how, engines]) if run.facts.slots is not None else ""
     notes = {
-        "slot_idle": [left_out, run.facts.slots_how, *_phase_notes(phases)],
-        "engine_idle": [left_out, run.facts.engines_how],
-        "effective_idle": [left_out, _calibration(phases, fit), _held(phases)],
+        "slot_idle": [left_out, limit, *_phase_notes(phases)],
+        "engine_idle": [left_out],
+        "effective_idle": [left_out, _calibration(phases, fit), engines, _held(phases)],
         "generation_idle": [left_out, _instead(phases)],
         "recoverable": [left_out],
     }
