@@ -14,6 +14,9 @@ from rollprof.sources.records import TextLine
 HEADLESS = "the rest of a metric dict whose opening brace is missing (is the head of the log cut off?)"
 CUT_OFF = "a metric dict that the end of the log cuts off"
 
+FIRST_KEYS = ("loss", "_runtime", "reward", "grad_norm", "learning_rate", "eps'", 'eps"')
+"""One of these stands among the first keys of every metric dict."""
+
 TABLE = ("│", "┃")
 """How the rows of a panel begin: what stands in them is the policy's text, whatever it looks like."""
 
@@ -35,7 +38,7 @@ Event = Logged | Bar | Panel
 
 def starts_open(text: str) -> bool:
     """True for a line with a metric dict that goes on on the next line."""
-    if "{" not in text or in_table(text):
+    if not may_hold_dict(text) or in_table(text):
         return False
     return any(found.state == "open" for found in find_dicts(text))
 
@@ -43,6 +46,11 @@ def starts_open(text: str) -> bool:
 def continues(text: str) -> bool:
     """True for a line that can be the rest of a metric dict."""
     return _REST.match(text) is not None and not in_table(text)
+
+
+def may_hold_dict(text: str) -> bool:
+    """False for the many lines with braces that cannot hold, or begin, what a Trainer logs."""
+    return "{" in text and any(key in text for key in FIRST_KEYS)
 
 
 def in_table(text: str) -> bool:
@@ -60,7 +68,7 @@ def events(lines: Iterable[TextLine], ledger: Ledger, name: str) -> Iterator[Eve
         if in_table(text):
             continue
         found: list[tuple[int, Event]] = []
-        if "{" in text:
+        if may_hold_dict(text):
             for one in find_dicts(text):
                 if not is_trainer_log(one.values):
                     continue

@@ -11,7 +11,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 
 from rollprof.adapters.trl.events import Logged
 from rollprof.adapters.trl.progress import Bar, Panel
@@ -125,7 +125,7 @@ def _from_bars(train: Sequence[Entry]) -> None:
     """
     redrawn = any(e.before == e.after and e.before is not None for e in train)
     beside = not redrawn and any(e.beside for e in train)
-    for entry, following in zip(train, [*train[1:], None], strict=True):
+    for entry, following in zip_longest(train, train[1:]):
         if entry.exact is not None:
             continue
         if beside:

@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_BAR = re.compile(
-    r"(?:(?P<what>[A-Za-z][^:|\r\n%]{0,60}): {0,3})?(?:(?<!\d)\d{1,3}%\|[^|\r\n]*\| *)?"
-    r"(?<![\d/.])(?P<done>\d{1,9})/(?P<total>\d{1,9}) \[(?P<elapsed>(?:\d+:)?\d{1,2}:\d{2})<"
-)
+_BAR = re.compile(r"(?<![\d/.])(\d{1,9})/(\d{1,9}) \[((?:\d+:)?\d{1,2}:\d{2})<")
+_NAME = re.compile(r"([A-Za-z][^:|\r\n%]{0,60}): {0,3}(?:\d{1,3}%\|[^|\r\n]{0,400}\| ?)?$")
 _PANEL = re.compile(r"╭─+ Step (?P<step>\d{1,9}) ─+╮")
 
 ELAPSED = "progress/elapsed_s"
 """Key under which the clock of the training bar is kept: whole seconds since training started."""
 
-TRAINING_BARS = ("", "train", "training", "steps", "step")
+LONGEST_BAR = 480
+"""Characters that a bar's name and its drawing take."""
+
+TRAINING_BARS = ("train", "training", "steps", "step")
 """What the bar over the training steps is called: transformers leaves it without a name."""
 
 
@@ -41,10 +42,13 @@ class Panel(NamedTuple):
 
 def find_bars(text: str, offset: int = 0) -> Iterator[Bar]:
     """Bars without a name of their own (model loading and the like have one)."""
+    if "<" not in text or "[" not in text:
+        return
     for match in _BAR.finditer(text):
-        if (match["what"] or "").strip().lower() in TRAINING_BARS:
-            elapsed = _seconds(match["elapsed"])
-            yield Bar(match.start("done"), int(match["done"]), int(match["total"]), elapsed, offset)
+        name = _NAME.search(text, max(0, match.start() - LONGEST_BAR), match.start())
+        if name is None or name.group(1).strip().lower() in TRAINING_BARS:
+            done, total, clock = match.groups()
+            yield Bar(match.start(), int(done), int(total), _seconds(clock), offset)
 
 
 def find_panels(text: str) -> Iterator[Panel]:

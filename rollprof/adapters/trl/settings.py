@@ -57,7 +57,25 @@ _VERSIONS = (
 )
 _SLEEPS = re.compile(r"It took [\d.]+ seconds to (?:fall asleep|wake up)")
 
-_CHEAP = ("=", "--", ": ", "asleep", "wake up")
+_MARKS = (
+    *("generation", "completion", "prompt_length", "batch", "Batch", "logging_steps", "logging-steps"),
+    *(
+        "max_steps",
+        "max-steps",
+        "iterations",
+        "num_processes",
+        "num-processes",
+        "nproc",
+        "use_cpu",
+        "use-cpu",
+    ),
+    *("vllm", "vLLM", "loss_type", "model_name", "GPUs", "Gradient", "Transformers:", "TRL:", "Unsloth"),
+    *("trl=", "transformers=", "asleep", "wake up", "engine (v"),
+)
+"""One of these stands in every line that says a setting: most lines of a log are the policy's text."""
+
+
+LONGEST_LINE = 20_000
 
 
 class SettingsReader:
@@ -68,7 +86,7 @@ class SettingsReader:
 
     def feed(self, text: str) -> None:
         """Take what a line says. Later lines win."""
-        if len(text) > 20_000 or not any(mark in text for mark in _CHEAP):
+        if len(text) > LONGEST_LINE or not any(mark in text for mark in _MARKS):
             return
         for name, raw in _ARGUMENT.findall(text):
             self._set(name.replace("-", "_"), raw)
