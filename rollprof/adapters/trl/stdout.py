@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rollprof.adapters.base import Claim, MetricPart
-from rollprof.adapters.trl.derived import derived_settings
+from rollprof.adapters.trl.derived import EVALUATED, derived_settings
 from rollprof.adapters.trl.events import Event, Logged, continues, events, starts_open
 from rollprof.adapters.trl.logdict import generates
 from rollprof.adapters.trl.numbering import Entry, Numbered, number_entries
@@ -142,7 +142,10 @@ def _part(file: SniffedFile, claim: Claim, run: _Run, label: str) -> MetricPart:
         for e in run.entries
     ):
         hints["mark.swift"] = "1"
-    config = {**run.settings, **derived_settings(metrics, finished=run.finished)}
+    derived = derived_settings(metrics, finished=run.finished and not run.counted)
+    if run.counted:  # steps that were only counted say nothing about the files of a dump
+        derived = {k: v for k, v in derived.items() if not k.startswith(EVALUATED)}
+    config = {**run.settings, **derived}
     if any(e.logged.quoted for e in run.entries):
         hints["mark.transformers5"] = "1"
     elif run.entries:

@@ -115,6 +115,10 @@ def test_without_any_sign_steps_are_counted_and_it_is_said(read: Read) -> None:
     (part,), _ = read(f"{v4(metrics(1), 0.1)}\n{v4(metrics(2), 0.2)}\n")
     assert steps_of(part) == [1, 2]
     assert part.hints["steps"] == "counted"
+    evaluated = v4({"eval_loss": 0.1, "eval_reward": 0.2}, 0.2)
+    (part,), _ = read(f"{v4(metrics(1), 0.1)}\n{v4(metrics(2), 0.2)}\n{evaluated}\n{END}\n")
+    assert by_step(part)[2]["eval_reward"] == 0.2
+    assert not [k for k in part.config if k.startswith(("log.evaluated", "log.last_step"))]
 
 
 def test_pretty_printed_and_hard_wrapped_dicts(read: Read) -> None:
