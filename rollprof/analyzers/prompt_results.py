@@ -47,11 +47,11 @@ def prompt_results(
     sampling: Mapping[str, Any] | None = None
     if graded is not None:
         most = max(FEWEST_RESAMPLES, MOST_DRAWS // max(rollouts, 1))
-        bootstrap = {"resamples": min(settings.resamples, most), "seed": settings.seed}
-        hard = analyze_difficulty(graded, **bootstrap)
+        resamples, seed = min(settings.resamples, most), settings.seed
+        hard = analyze_difficulty(graded, resamples=resamples, seed=seed)
         difficulty = (*hard.buckets, *hard.datasets)
         figures.update(hard.figures)
-        kept = analyze_sampling(graded, **bootstrap)
+        kept = analyze_sampling(graded, resamples=resamples, seed=seed)
         if kept is not None:
             figures.update(kept.figures)
             sampling = kept.table
