@@ -149,16 +149,17 @@ def test_evaluation_belongs_to_the_step_of_its_epoch(read: Read) -> None:
     }
     log = ""
     for s in (1, 2, 3):
-        log += redrawn(s, 6, f"00:{s:02}", v5(metrics(s), s / 12)) + "\n"
+        log += redrawn(s, 6, f"00:{10 * s:02}", v5(metrics(s), s / 12)) + "\n"
         if s == 2:
             inner = "".join(f"\r{bar(i, 4, f'00:0{i}')}" for i in range(5))  # evaluation draws a bar too
-            log += f"{inner}\r{' ' * 40}\r{v5(evaluated, s / 12)}\n\r{bar(s, 6, '00:02')}\n"
+            log += f"{inner}\r{' ' * 40}\r{v5(evaluated, s / 12)}\n\r{bar(s, 6, '00:25')}\n"
     (part,), _ = read(log)
     values = by_step(part)
     assert steps_of(part) == [1, 2, 3]
     assert values[2]["eval_completions/mean_length"] == 28.0
     assert part.config["log.evaluated.2"] == 0
     assert 4 not in values
+    assert "steps" not in part.hints
 
 
 def test_two_runs_in_one_file(read: Read) -> None:
