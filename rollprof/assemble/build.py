@@ -61,7 +61,6 @@ class Plan:
     run: Candidate
     others: tuple[str, ...]
     inputs: tuple[Input, ...]
-    strangers: int
     ledger: Ledger
 
     @property
@@ -93,15 +92,16 @@ def prepare(arguments: Sequence[str], options: BuildOptions) -> Plan:
         raise _no_step(shown, found)
     run = choose(runs, options.run, shown)
     used = {p.file.path for p in run.parts} | {i.file.path for s in run.series for i in s.inputs}
-    for stranger in found.strangers:
-        ledger.note(stranger.name, 0, "not recognised, not read")
+    if found.strangers:
+        names = [file.name for file in found.strangers]
+        more = f" and {len(names) - 4} more" if len(names) > 4 else ""
+        ledger.note(names[0], 0, f"not recognised, not read: {', '.join(names[:4])}{more}")
     return Plan(
         arguments=tuple(arguments),
         options=options,
         run=run,
         others=tuple(c.name for c in runs if c is not run),
         inputs=tuple(i for i in found.inputs if i.file.path in used),
-        strangers=len(found.strangers),
         ledger=ledger,
     )
 
@@ -254,7 +254,7 @@ def _meta(
         "other_runs": list(plan_.others),
         "facts": as_meta(facts),
         "alarms": [{"code": a.code, "text": a.text, "evidence": dict(a.evidence)} for a in reading.alarms],
-        "notes": list(reading.notes) + _notes(plan_, totals, scale),
+        "notes": list(reading.notes) + _notes(totals, scale),
         "brings": {
             column: {"option": b.option, "releases": b.releases} for column, b in sorted(brings.items())
         },
@@ -271,10 +271,8 @@ def _framework(run: Candidate) -> str:
     return next((n for n in names if n != "generic"), names[0])
 
 
-def _notes(plan_: Plan, totals: Mapping[StepKey, StepTotals], scale: TokenScale) -> list[str]:
+def _notes(totals: Mapping[StepKey, StepTotals], scale: TokenScale) -> list[str]:
     notes = []
-    if plan_.strangers:
-        notes.append(f"{plan_.strangers} files there were not recognised and not read")
     scaled = [k for k in totals if k in scale.response and not totals[k].with_tokens]
     bare = [k for k, t in totals.items() if k not in scale.response and t.with_chars and not t.with_tokens]
     if scaled and bare:
