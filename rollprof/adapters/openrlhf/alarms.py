@@ -156,6 +156,6 @@ def _bar_notes(found: Findings) -> Iterator[str]:
         yield f"progress bars not used: {cause}: {bars.removesuffix('left out').rstrip(' ;:')}"
     elif bars == "groups" and any("bar/generate_samples/seconds" in r for r in found.rows):
         yield (
-            "the generation bar ticks when a whole prompt group is done: bar/generate_samples/group_s_mean "
-            "is a time of groups, at least that of their responses"
+            "the generation bar ticks when a whole prompt group is generated and scored: group_s_mean is a "
+            "time of groups, at least that of their responses"
         )

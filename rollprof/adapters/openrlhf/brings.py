@@ -8,15 +8,20 @@ from collections.abc import Mapping
 from rollprof.adapters.base import Brings
 
 _NO_DUMP = Brings(
-    "no option of OpenRLHF writes its rollouts; a reward function (reward.remote_url=FILE.py) sees every "
-    "response and can append it to a JSON lines file",
-    "all releases; per response since 0.9.1",
+    "a reward function (reward.remote_url=FILE.py) that appends each response to a JSON lines file, for "
+    "OpenRLHF itself writes none",
+    "response by response since 0.9.1",
 )
-_MEANS_ONLY = Brings("no option: OpenRLHF logs mean lengths only; --tokenizer with dumped responses", "")
-_TIMERS = Brings("none needed: timing/* in every step line", "0.9.6 and later (asynchronous: 0.9.7)")
-_STATS = Brings("none needed: rollout/* in every step line", "0.9.8 and later")
+_MEANS_ONLY = Brings(
+    "a reward function that appends each response to a JSON lines file, with --tokenizer (OpenRLHF logs mean "
+    "lengths only)",
+    "",
+)
+_TIMERS = Brings("a newer OpenRLHF: timing/* is in every step line", "0.9.6, asynchronous 0.9.7, and later")
+_STATS = Brings("a newer OpenRLHF: rollout/* is in every step line", "0.9.8 and later")
 _ENGINES = Brings("RAY_DEDUP_LOGS=0 in the job's environment (one progress bar per engine)", "until 0.9.0")
 _TICKS = Brings("RAY_DEDUP_LOGS=0 in the job's environment (one tick per response)", "until 0.9.0")
+_GROUPS = Brings("standard error in the same log (the bar `Generate samples`)", "0.9.1 and later")
 _NO_STATS = Brings("no option: its engines do not log their statistics", "since 0.9.1")
 _ASYNC = Brings("train.async_enable (--async_train until 0.10.1)", "0.9.7 and later")
 _ARGS = Brings("the console log from its beginning (OpenRLHF prints its arguments)", "0.7.1 and later")
@@ -48,13 +53,15 @@ BRINGS: Mapping[str, Brings] = {
     "response_tokens": _MEANS_ONLY,
     "response_tokens_max": _MEANS_ONLY,
     "response_tokens_min": _MEANS_ONLY,
-    "response_tokens_mean": Brings("none needed: response_length in every step line", "0.8.1 and later"),
-    "reward_mean": Brings("none needed: reward in every step line", "0.8.1 and later"),
+    "response_tokens_mean": Brings(
+        "a newer OpenRLHF: response_length is in every step line", "0.8.1 and later"
+    ),
+    "reward_mean": Brings("a newer OpenRLHF: reward is in every step line", "0.8.1 and later"),
     "truncated_share": _STATS,
     "generate_s": _TIMERS,
-    "step_s": Brings("none needed: timing/step_total and the stamps of the step lines", "0.9.6 and later"),
+    "step_s": Brings("several step lines with their stamps and timing/step_total", "0.9.6 and later"),
     "update_s": _TIMERS,
-    "weight_sync_s": Brings("none needed in synchronous runs: timing/broadcast", "0.9.6 and later"),
+    "weight_sync_s": Brings("a synchronous run: timing/broadcast in every step line", "0.9.6 and later"),
     "old_logprob_s": Brings("no option: timing/make_experience is one number for all models", ""),
     "reference_s": Brings("no option: timing/make_experience is one number for all models", ""),
     "values_s": Brings("no option: timing/make_experience is one number for all models", ""),
@@ -64,6 +71,9 @@ BRINGS: Mapping[str, Brings] = {
     "wait_s": _ASYNC,
     "trainer_idle": _ASYNC,
     "rollout_idle": _ASYNC,
+    "group_s_mean": _GROUPS,
+    "group_s_p90": _GROUPS,
+    "group_s_max": _GROUPS,
     "rollout_s_mean": _TICKS,
     "rollout_s_max": _TICKS,
     "engine_s_mean": _ENGINES,

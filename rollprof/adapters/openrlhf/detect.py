@@ -71,8 +71,8 @@ _WHY = {
     "program": (0.4, "console log of a job that ran openrlhf.cli"),
 }
 _RETOUCHED = (
-    "step lines of OpenRLHF, but somebody reformatted their metrics (`key: value` lines in place of the "
-    "{...} that it prints)"
+    "metrics of OpenRLHF that somebody reformatted (`key: value` lines in place of the {...} that it prints) "
+    "and that cannot be read safely"
 )
 
 

@@ -78,6 +78,7 @@ def _phases(step: Values, setting: Setting) -> dict[str, Any]:
         "engine_s_mean": step.get("bar/processed_prompts/engine_s_mean"),
         "engine_s_max": step.get("bar/processed_prompts/engine_s_max"),
         **_single_rollouts(step),
+        **_groups(step),
         "gen_batches": step.get("log/sampling_rounds"),
     }
 
@@ -88,6 +89,18 @@ def _single_rollouts(step: Values) -> dict[str, Any]:
     if mean is None:
         return {}
     return {"rollout_s_mean": mean, "rollout_s_max": step.get("bar/processed_prompts/engine_s_max")}
+
+
+def _groups(step: Values) -> dict[str, Any]:
+    """Times of whole prompt groups, from bars that count groups: at least those of their responses."""
+    mean = step.get("bar/generate_samples/group_s_mean")
+    if mean is None:
+        return {}
+    return {
+        "group_s_mean": mean,
+        "group_s_p90": step.get("bar/generate_samples/group_s_p90"),
+        "group_s_max": step.get("bar/generate_samples/seconds"),
+    }
 
 
 def _synchronous(

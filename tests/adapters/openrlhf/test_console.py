@@ -94,6 +94,8 @@ def test_group_bar_of_each_step(run: Any, logs: Any) -> None:
         assert found.logged[n]["bar/generate_samples/group_s_mean"] == pytest.approx(
             (4.5 + 6.5 + 8.5 + 11.5 + n / 10) / 4, rel=0.01
         )
+        assert found.steps[n]["group_s_mean"] == found.logged[n]["bar/generate_samples/group_s_mean"]
+        assert found.steps[n]["group_s_max"] == found.logged[n]["bar/generate_samples/seconds"]
         assert "rollout_s_mean" not in found.steps[n]  # a group's time is none of a single response
     assert found.note("a whole prompt group")
     assert found.part.engines == []
