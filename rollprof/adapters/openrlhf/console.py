@@ -153,6 +153,9 @@ class ConsoleReader:
         if status is None or not (status.pairs or status.absent):
             self._demote(line, f"step {found.step}: {_REFORMATTED}")
             return
+        if self._repeats(found.step, status):
+            self._ledger.note(self._name, line.offset, f"step {found.step} logged twice with the same values")
+            return
         self._complain(status, line, f"step {found.step}")
         process = (line.actor, line.pid)
         self._start_again_for(found.step, process)
@@ -163,6 +166,11 @@ class ConsoleReader:
         launch.steps.append(
             Step(found.step, self._position, line.offset, time, status.pairs, launch.take_said(process))
         )
+
+    def _repeats(self, number: int, status: stepline.Status) -> bool:
+        """The last step's line once more (two streams collected into one log). By text: nan equals nan."""
+        last = self._launch.steps[-1] if self._launch.steps else None
+        return last is not None and last.number == number and repr(last.pairs) == repr(status.pairs)
 
     def _start_again_for(self, number: int, process: Process) -> None:
         """A step that does not follow, or one by another process, belongs to another start."""

@@ -75,6 +75,13 @@ def test_resume_takes_the_later_values(read: Read, logs: Any) -> None:
     assert any("resumed at step 4" in p.reason for p in ledger.problems)
 
 
+def test_each_line_collected_twice(read: Read, logs: Any) -> None:
+    lines = [logs.step(n, {**TIMED, "kl": float("nan"), "reward": float(n)}) for n in (1, 2, 3)]
+    (part,), ledger = read(ARGS + "".join(line * 2 for line in lines))
+    assert [r.value for r in part.metrics if r.key == "reward"] == [1, 2, 3]
+    assert ledger.notes == 3
+
+
 def test_time_between_starts_is_no_step_time(read: Read, logs: Any) -> None:
     text = logs.step(1, TIMED, "11-30 10:00:00") + logs.step(2, TIMED, "11-30 10:00:20")
     (part,), _ = read(ARGS + text + ARGS + logs.step(3, TIMED, "11-30 18:00:00", pid=9))
