@@ -251,6 +251,5 @@ def _counted(counter: TokenCounter, passages: Sequence[Any] | None, known: Seque
 
 
 def _text(passage: Any) -> str | None:
-    if passage is None:
-        return None
-    return storable(passage if isinstance(passage, str) else canonical(passage))
+    text = passage if isinstance(passage, str) else canonical(passage)
+    return None if text is None or passage is None else storable(text)

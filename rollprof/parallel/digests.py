@@ -23,10 +23,10 @@ def text_id(text: str) -> int:
 
 
 def passage_id(passage: Any) -> int | None:
-    """The id of a prompt: of its text, or of the canonical JSON of anything else. None for None."""
-    if passage is None:
-        return None
-    return text_id(passage if isinstance(passage, str) else canonical(passage))
+    """The id of a prompt: of its text, or of the canonical JSON of anything else. None for None, and for
+    what is nested too deeply to be written out."""
+    text = passage if isinstance(passage, str) else canonical(passage)
+    return None if text is None or passage is None else text_id(text)
 
 
 def group_id(step: int | None, split: str, key: Any, prompt: int | None) -> int | None:
@@ -34,18 +34,20 @@ def group_id(step: int | None, split: str, key: Any, prompt: int | None) -> int 
 
     `key` is whatever the log identifies a group by; None where it does not. None without either.
     """
-    if key is not None:
-        name = key if isinstance(key, str) else canonical(key)
+    name = key if isinstance(key, str) else canonical(key)
+    if key is not None and name is not None:
         return text_id(f"{step} {split} group {name}")
     return None if prompt is None else text_id(f"{step} {split} prompt {prompt}")
 
 
-def canonical(value: Any) -> str:
-    """JSON that is the same for equal values."""
+def canonical(value: Any) -> str | None:
+    """JSON that is the same for equal values; None for what is nested too deeply."""
     try:
         return json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"), default=str)
-    except (TypeError, RecursionError):  # keys of several types, which JSON never has
+    except TypeError:  # keys of several types, which JSON never has
         return repr(value)
+    except RecursionError:
+        return None
 
 
 def texts(passage: Any) -> Iterator[str]:
@@ -63,10 +65,14 @@ def texts(passage: Any) -> Iterator[str]:
 
 
 def chars(passage: Any) -> int | None:
-    """Characters (code points) of a text, or of the contents of a chat. None for None."""
+    """Characters (code points) of a text, or of the contents of a chat. None for None, and for what is
+    nested too deeply."""
     if isinstance(passage, str):
         return len(passage)
-    return None if passage is None else sum(map(len, texts(passage)))
+    try:
+        return None if passage is None else sum(map(len, texts(passage)))
+    except RecursionError:
+        return None
 
 
 def storable(text: str) -> str:

@@ -39,7 +39,7 @@ class TokenCounter:
 
         None for None. A passage that comes several times is encoded once.
         """
-        pieces = [None if p is None else tuple(storable(t) for t in texts(p)) for p in passages]
+        pieces = [_pieces(p) for p in passages]
         known: dict[str, int] = dict.fromkeys((t for ts in pieces if ts for t in ts), 0)
         waiting: list[str] = []
         size = 0
@@ -56,3 +56,10 @@ class TokenCounter:
         if batch:
             encoded = self._encode(batch, add_special_tokens=False)
             known.update((text, len(e)) for text, e in zip(batch, encoded, strict=True))
+
+
+def _pieces(passage: Any) -> tuple[str, ...] | None:
+    try:
+        return None if passage is None else tuple(storable(text) for text in texts(passage))
+    except RecursionError:
+        return None

@@ -12,6 +12,7 @@ import msgspec
 
 from rollprof import errors
 from rollprof.errors import EXIT_INTERNAL, RollprofError
+from rollprof.parallel.digests import storable
 from rollprof.parallel.tasks import ChunkResult, ChunkTask, Remark, StepTotals
 from rollprof.schema.ledger import Ledger
 
@@ -66,8 +67,9 @@ def encode_result(result: ChunkResult) -> bytes:
 def encode_error(error: Exception) -> bytes:
     """An error as the other side will raise it."""
     if isinstance(error, RollprofError):
-        return _encode(Failed(type(error).__name__, error.message, error.hint))
-    return _encode(Failed("", f"{type(error).__name__}: {error}"[:500], None))
+        hint = None if error.hint is None else storable(error.hint)
+        return _encode(Failed(type(error).__name__, storable(error.message), hint))
+    return _encode(Failed("", storable(f"{type(error).__name__}: {error}"[:500]), None))
 
 
 def decode_reply(data: bytes, task: ChunkTask) -> ChunkResult:
