@@ -73,7 +73,8 @@ def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Anal
     parts = _StepParts(lengths.steps, waiting, idle.steps, shares.steps, prompts.steps, pace)
     last = stragglers(run, tables.rollouts, waiting)
     empty = {i: f["slot_idle"].value for i, f in idle.steps.items() if "slot_idle" in f}
-    missing = missing_figures(figures, run.meta, _present(run, tables))
+    have = _present(run, tables)
+    missing = missing_figures(figures, run.meta, have)
     context = Context(run, figures, lengths.steps, idle, shares, last, missing)
     return Analysis(
         run=_run_info(run, tables),
@@ -91,6 +92,8 @@ def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Anal
         difficulty=prompts.difficulty,
         sampling=prompts.sampling,
         staleness=prompts.staleness,
+        have=have,
+        brings=dict(run.meta.get("brings") or {}),
     )
 
 

@@ -48,8 +48,16 @@ def missing_figures(
         why = figure.note if figure is not None and figure.note else _why(spec, have)
         if why == NOT_APPLICABLE:
             continue
-        found.append(Missing(name, why, _enable(spec, meta.get("brings") or {}, have)))
+        found.append(Missing(name, why, _remedy(spec, why, meta.get("brings") or {}, have)))
     return found
+
+
+def _remedy(spec: FigureSpec, why: str, brings: Mapping[str, Any], have: frozenset[str]) -> str:
+    """What would bring a figure. Where the reason names one column or figure, what would bring that."""
+    named = why.removesuffix(" is not logged").removesuffix(" is unknown")
+    if named != why and named in COLUMN_FIGURES:
+        return _option(f"steps.{named}", brings) or ""
+    return _enable(REGISTRY.get(named, spec) if named != why else spec, brings, have)
 
 
 def _why(spec: FigureSpec, have: frozenset[str]) -> str:

@@ -165,3 +165,7 @@ class Analysis:
     difficulty: Sequence[Mapping[str, Any]] = ()
     sampling: Mapping[str, Any] | None = None
     staleness: Mapping[str, Any] | None = None
+    have: frozenset[str] = frozenset()
+    """Columns with any value and facts of this run, as `FigureSpec.needs` names them."""
+    brings: Mapping[str, Any] = field(default_factory=dict)
+    """By column or fact: the framework's `option` that would bring it, and since which `releases`."""

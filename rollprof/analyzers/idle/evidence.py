@@ -12,7 +12,13 @@ from numpy.typing import NDArray
 from rollprof.analyzers.completions import Completions, timed
 from rollprof.analyzers.generations import Generation
 from rollprof.analyzers.idle.clocked import engine_labels, engines_of, slots_of
-from rollprof.analyzers.idle.shapes import decoded_lengths, prompts_of, run_ratio, shape_of
+from rollprof.analyzers.idle.shapes import (
+    bracket_without_count,
+    decoded_lengths,
+    prompts_of,
+    run_ratio,
+    shape_of,
+)
 from rollprof.analyzers.results import StepFigure
 from rollprof.analyzers.run_data import RunData
 from rollprof.model.calibrate import RolloutFit, fit_rollouts
@@ -29,7 +35,8 @@ class Evidence:
 
     `slot` and `engine` are slot_idle and engine_idle as a clock or the log gives them, `duration` T on the
     same basis, `logged` slot_idle from logged aggregates where `slot` is better, `seconds` the best known
-    length of the phase. `fit` has skill or is None; `no_fit` says why.
+    length of the phase. `fit` has skill or is None; `no_fit` says why. `bound` is a bracket of slot_idle for
+    a phase without a shape.
     """
 
     generation: Generation
@@ -46,6 +53,7 @@ class Evidence:
     queue_share: float | None
     recoverable: float | None
     note: str = ""
+    bound: tuple[float, float] | None = None
 
     @property
     def weight(self) -> float:
@@ -55,7 +63,7 @@ class Evidence:
     @property
     def token_weight(self) -> float:
         """Slot-steps, `C*M`: the weight where no time is known."""
-        return self.capacity * self.shape.decode_steps if self.shape is not None else self.n
+        return self.capacity * self.shape.decode_steps if self.shape is not None else max(self.n, 1.0)
 
 
 def gather(run: RunData, phases: Sequence[Generation]) -> list[Evidence]:
@@ -101,6 +109,7 @@ def _evidence(
         notes.append(UNEVEN)
     slowest = math.nan if g.pooled else float(run.column("rollout_s_max")[g.index])
     known = (s for s in (clocked.duration, g.generate_s, slowest) if s is not None and s > 0)
+    shape = shape_of(run, g, c, ratio)
     return Evidence(
         generation=g,
         n=n,
@@ -116,6 +125,7 @@ def _evidence(
         queue_share=clocked.queue_share,
         recoverable=_recoverable(run, c, cost[0]),
         note="; ".join(notes),
+        bound=bracket_without_count(run, g, ratio) if shape is None else None,
     )
 
 

@@ -98,7 +98,7 @@ def _exact(value: float | None, basis: object) -> StepFigure | None:
 
 def _bracket(e: Evidence) -> tuple[float, float] | None:
     if e.shape is None or not e.shape.tokens > 0:
-        return None
+        return e.bound
     low, high = bracket(e.shape)
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 

@@ -11,7 +11,7 @@ from rollprof.analyzers.completions import MISSING, Completions
 from rollprof.analyzers.generations import Generation
 from rollprof.analyzers.run_data import RunData
 from rollprof.model.aggregates import shape_from_aggregates
-from rollprof.model.shape import StepShape, step_shape
+from rollprof.model.shape import StepShape, bracket, step_shape
 
 Floats = NDArray[np.float64]
 
@@ -58,10 +58,32 @@ def prompts_of(run: RunData, at: NDArray[np.intp]) -> Floats | None:
     return np.where(lacking, p[~lacking].mean(), p) if lacking.any() else p
 
 
+MANY = 256
+"""Rollouts assumed for the upper end of a bracket where the log does not say how many there were."""
+
+
+def bracket_without_count(run: RunData, g: Generation, ratio: float | None) -> tuple[float, float] | None:
+    """The bracket of slot_idle from the mean and longest response of a step of unknown size.
+
+    `1 - mean/max` needs no count; the Gini coefficient does, so the lower end is 0.
+    """
+    shape = _aggregated(run, g, ratio, MANY)
+    if shape is None or not shape.tokens > 0:
+        return None
+    return 0.0, bracket(shape)[1]
+
+
 def _from_columns(run: RunData, g: Generation, ratio: float | None) -> StepShape | None:
-    names = ("response_tokens_mean", "response_tokens_max", "truncated_share", "rollouts")
-    mean, top, share, n = (float(run.column(name)[g.index]) for name in names)
-    if g.pooled or not (n >= 1 and 0 < mean <= top):
+    n = float(run.column("rollouts")[g.index])
+    if not n >= 1:
+        n = run.facts.responses_per_step or 0.0
+    return _aggregated(run, g, ratio, n) if n >= 1 else None
+
+
+def _aggregated(run: RunData, g: Generation, ratio: float | None, n: float) -> StepShape | None:
+    names = ("response_tokens_mean", "response_tokens_max", "truncated_share")
+    mean, top, share = (float(run.column(name)[g.index]) for name in names)
+    if g.pooled or not 0 < mean <= top <= mean * n * 1.001:
         return None
     return shape_from_aggregates(
         mean,
