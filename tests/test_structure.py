@@ -33,7 +33,8 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("rollprof.stats",),
     ("rollprof.model",),
     ("rollprof.analyzers",),
-    ("rollprof.compare", "rollprof.gate", "rollprof.whatif"),
+    ("rollprof.compare", "rollprof.whatif"),
+    ("rollprof.gate",),  # a baseline is a comparison with a limit
     ("rollprof.render",),
     ("rollprof.api",),
     ("rollprof.cli",),
