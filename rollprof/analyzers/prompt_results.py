@@ -29,9 +29,7 @@ MOST_DRAWS = 1_000_000_000
 FEWEST_RESAMPLES = 100
 
 
-def prompt_results(
-    tables: Tables, settings: Settings, cap: float | None, rollouts: int = 0
-) -> PromptResults:
+def prompt_results(tables: Tables, settings: Settings, cap: float | None, rollouts: int = 0) -> PromptResults:
     """All that needs prompts, rewards or policy versions. Empty where the log has none of them."""
     from rollprof.analyzers.difficulty import analyze_difficulty
     from rollprof.analyzers.groups import grade
@@ -56,7 +54,8 @@ def prompt_results(
             figures.update(kept.figures)
             sampling = kept.table
             _join(steps, kept.steps)
-    stale = analyze_staleness(frame, segments, split=settings.split)
+    rows = within(tables.rollouts.with_row_index("rollout"), settings.steps)
+    stale = analyze_staleness(rows, segments, split=settings.split)
     if stale is not None:
         figures.update(stale.figures)
         _join(steps, stale.steps)

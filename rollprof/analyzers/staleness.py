@@ -33,14 +33,15 @@ def analyze_staleness(
     No log says which version a step trained; the newest one seen in the step stands in for it, so ages are
     lower bounds (a step that was generated wholly by old weights looks fresh). With segments every token
     has its version; with only the first and last version of a rollout its tokens are spread evenly between
-    them (basis modelled where they differ). Rollouts that span versions were resumed. None when no version
-    is logged.
+    them (basis modelled where they differ). Rollouts that span versions were resumed. `rollouts` carries
+    `rollout`, its row in the whole table, where it is only a part of it. None when no version is logged.
     """
     import polars as pl
 
+    if "rollout" not in rollouts.collect_schema().names():
+        rollouts = rollouts.with_row_index("rollout")
     rows = (
-        rollouts.with_row_index("rollout")
-        .filter(pl.col("split").cast(pl.String) == split)
+        rollouts.filter(pl.col("split").cast(pl.String) == split)
         .select(
             pl.col("rollout").cast(pl.Int64),
             "step",

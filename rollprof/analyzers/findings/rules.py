@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from rollprof.analyzers.findings import prompts
 from rollprof.analyzers.findings.alarms import alarms
 from rollprof.analyzers.findings.context import Context, number, of_steps, percent
 from rollprof.analyzers.results import Finding, Severity
@@ -44,7 +45,9 @@ def findings(c: Context) -> list[Finding]:
     """All that stands out, alarms first, then by severity; with an alarm, nothing advises."""
     alarmed = list(alarms(c))
     loud = [f for f in alarmed if f.severity == "alarm"]
-    told = [f for f in alarmed if f.severity != "alarm"] + [f for rule in RULES for f in rule(c)]
+    told = [f for f in alarmed if f.severity != "alarm"] + [
+        f for rule in (*RULES, *prompts.RULES) for f in rule(c)
+    ]
     told.sort(key=lambda f: ORDER.index(f.severity))
     if loud:
         told = [replace(f, next="") for f in told]
@@ -89,10 +92,8 @@ _WORDS = {
     "truncated": "cut at the cap",
 }
 _NEXT = {
-    "long": "Carry long rollouts over to the next step (partial rollouts), or batch long prompts together: "
-    "`rollprof whatif` prices both on this run.",
-    "truncated": "See what the longest responses say: if they loop, stop them early; `rollprof whatif` "
-    "prices a lower cap.",
+    "long": "Carry long rollouts over to the next step (partial rollouts), or batch long prompts together.",
+    "truncated": "See what the longest responses say: if they loop, stop them early, or lower the cap.",
     "queued": "Give the engines more slots (max_num_seqs) or KV cache, or start the long prompts first.",
     "slow per token": "Look at the engine that served it: an overloaded or slower replica, or preemptions.",
     "tools": "Time out or overlap the slow tool calls.",
