@@ -23,6 +23,9 @@ from rollprof.schema.ledger import Ledger
 from rollprof.schema.store import Dataset, DatasetWriter
 from rollprof.schema.tables import ENGINES, GPUS, METRICS, SEGMENTS, STEPS
 
+GENERATIONS = "generations"
+"""Beside the columns of a row: it is the mean of so many generations, and the dump holds the last of them."""
+
 RELATIVE_CLOCK = 1e8
 """Times below this (March 1973) are seconds since some start, not since the epoch."""
 
@@ -86,10 +89,10 @@ def prepare(arguments: Sequence[str], options: BuildOptions) -> Plan:
         parts,
         group_series(found.inputs),
         rows=lambda part: _interpret([part], {}, {}).steps,
-        peek=lambda series, steps: peek(series, steps, convert),
+        peek=lambda series, steps, own: peek(series, steps, convert, merge.merge(own).config),
     )
     if not any(c.series or any(p.metrics for p in c.parts) for c in runs):
-        raise _no_step(shown, found)
+        raise _no_step(shown, found, ledger)
     run = choose(runs, options.run, shown)
     used = {p.file.path for p in run.parts} | {i.file.path for s in run.series for i in s.inputs}
     if found.strangers:
@@ -199,7 +202,11 @@ def _convert(
 def _token_scale(
     reading: Interpretation, totals: Mapping[StepKey, StepTotals], writer: DatasetWriter
 ) -> TokenScale:
-    """How characters become tokens in each step with a logged mean length."""
+    """How characters become tokens in each step with a logged mean length.
+
+    Where the row is the mean of several generations and the dump holds one of them, the run's own tokens
+    per character are used: those of a single step would be off by the chance of that generation.
+    """
     logged = {(r["step"], r.get("split") or "train"): r for r in reading.steps}
     cap = reading.facts["response_cap"].value if "response_cap" in reading.facts else None
     prompt: dict[StepKey, StepScale] = {}
@@ -212,12 +219,28 @@ def _token_scale(
         if mean and t.prompt_chars and t.with_prompt:
             prompt[key] = StepScale(float(mean) * t.with_prompt / t.prompt_chars)
     response: dict[StepKey, StepScale] = {}
+    overall = _overall(logged, totals)
     for key, chars in _characters(writer, lacking).items():
         row = logged[key]
+        if row.get(GENERATIONS) and overall:
+            response[key] = StepScale(overall, cap, cap / overall) if cap else StepScale(overall)
+            continue
         longest, share = row.get("response_tokens_max"), row.get("truncated_share")
         cut = share * len(chars) if share and longest and longest == cap else 1
         response[key] = scale_to(chars, float(row["response_tokens_mean"]), longest, round(cut))
     return TokenScale(response, prompt)
+
+
+def _overall(
+    logged: Mapping[tuple[Any, str], Mapping[str, Any]], totals: Mapping[StepKey, StepTotals]
+) -> float | None:
+    """Tokens per character of the training steps that have both, together."""
+    tokens = chars = 0.0
+    for key, t in totals.items():
+        mean = logged.get((key[0], key[1]), {}).get("response_tokens_mean")
+        if mean and key[1] == "train" and t.with_chars:
+            tokens, chars = tokens + float(mean), chars + t.chars / t.with_chars
+    return tokens / chars if chars else None
 
 
 def _characters(writer: DatasetWriter, wanted: Collection[StepKey]) -> dict[StepKey, Any]:
@@ -301,11 +324,12 @@ def _metric_columns(parts: Sequence[MetricPart], index: Mapping[str, int]) -> di
     }
 
 
-def _no_step(shown: str, found: Recognised) -> InputProblem:
+def _no_step(shown: str, found: Recognised, ledger: Ledger) -> InputProblem:
     first = found.inputs[0]
     return InputProblem(
         f"{shown}: {first.claim.why}, but no training step, rollout or engine sample in it",
-        hint="the run may have died before its first step, or logged its metrics elsewhere",
+        hint=_first_problem(ledger)
+        or "the run may have died before its first step, or logged its metrics elsewhere",
     )
 
 

@@ -7,11 +7,12 @@ alone. What cannot be told apart is listed, and the user chooses.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rollprof.adapters.base import MetricPart, RolloutSummary
 from rollprof.assemble.merge import values_by_step
+from rollprof.assemble.renumbering import renumber
 from rollprof.assemble.series import Series, StepKey
 from rollprof.errors import InputProblem, UsageProblem
 
@@ -20,12 +21,13 @@ AGREEING_SHARE = 0.9
 MIN_AGREEING_KEYS = 3
 ROUNDING = 6e-4
 """Absolute: a console line keeps three decimals."""
-RELATIVE = 2e-4
+RELATIVE = 6e-4
+"""transformers 5 prints four significant digits."""
 CHARS_PER_TOKEN = (0.3, 16.0)
 """Weak evidence: characters per token of any language and tokenizer lie in here."""
 
 StepRow = Mapping[str, object]
-Peek = Callable[[Series, set[int]], Mapping[StepKey, RolloutSummary]]
+Peek = Callable[[Series, set[int], Sequence[MetricPart]], Mapping[StepKey, RolloutSummary]]
 Rows = Callable[[MetricPart], Sequence[StepRow]]
 
 
@@ -53,10 +55,11 @@ def candidates(
 ) -> list[Candidate]:
     """Group parts and rollout dumps into runs.
 
-    `rows(part)` gives a part's step rows in the schema's words, `peek(series, steps)` summaries of a few
-    of its steps. Each metrics run takes every dump it agrees with; two training dumps that claim the
-    same run make two candidates, since only one of them can be it.
+    `rows(part)` gives a part's step rows in the schema's words, `peek(series, steps, parts)` summaries of
+    a few of its steps, read as a dump of those parts' run. Each metrics run takes every dump it agrees
+    with; two training dumps that claim the same run make two candidates, since only one of them can be it.
     """
+    parts = renumber(parts, lambda a, b: _agree([(a, b)]))
     runs = [Candidate("", list(group)) for group in _join_parts([p for p in parts if p.metrics])]
     bare = [p for p in parts if not p.metrics]
     training = [s for s in series if s.split == "train"]
@@ -66,7 +69,7 @@ def candidates(
     for run in runs:
         steps = {r.step for p in run.parts for r in p.metrics if r.step is not None}
         step_rows = {r["step"]: r for p in run.parts for r in rows(p) if r.get("split", "train") == "train"}
-        matching = [s for s in training if _agrees(peek(s, steps), step_rows)]
+        matching = [s for s in training if _agrees(peek(s, steps, run.parts), step_rows)]
         placed.update(id(s) for s in matching)
         found += [Candidate("", list(run.parts), [s]) for s in matching] or [run]
     found += [Candidate("", [], [s]) for s in training if id(s) not in placed]
@@ -81,6 +84,9 @@ def candidates(
             break
         if len(found) == 1 or all(part.file.path == p.file.path for c in found for p in c.parts):
             found[0].parts.append(part)
+            continue
+        for candidate in _alone_near(found, part.file.name):
+            candidate.parts.append(part)
     if not found and bare:
         found = [Candidate("", list(bare))]
     _set_names(found)
@@ -140,10 +146,16 @@ def _same_run(
         return a.run_id == b.run_id
     if a.file.path == b.file.path:
         return False  # its reader told them apart
+    shared = sorted(a_values.keys() & b_values.keys())[:SHARED_STEPS_COMPARED]
+    return _agree((a_values[step], b_values[step]) for step in shared)
+
+
+def _agree(pairs: Iterable[tuple[Mapping[str, float], Mapping[str, float]]]) -> bool:
+    """Whether the values that both sides have are the same ones, and enough."""
     agreeing = compared = 0
-    for step in sorted(a_values.keys() & b_values.keys())[:SHARED_STEPS_COMPARED]:
-        for key in a_values[step].keys() & b_values[step].keys():
-            x, y = a_values[step][key], b_values[step][key]
+    for one, other in pairs:
+        for key in one.keys() & other.keys():
+            x, y = one[key], other[key]
             if math.isnan(x) or math.isnan(y):
                 continue
             compared += 1
@@ -164,14 +176,16 @@ def _agrees(summaries: Mapping[StepKey, RolloutSummary], rows: Mapping[object, S
     """
     strong: list[bool] = []
     weak: list[bool] = []
-    for (step, _), summary in summaries.items():
+    for (step, split), summary in summaries.items():
         row = rows.get(step)
-        if row is None:
+        if row is None or split == "eval":
             continue
+        # A row that is the mean of several generations cannot be told by the one that the dump holds.
+        several = isinstance(row.get("generations"), int | float)
         for mine, column in (
-            (summary.reward_mean, "reward_mean"),
+            (None if several else summary.reward_mean, "reward_mean"),
             (float(summary.rollouts), "rollouts"),
-            (summary.tokens_mean, "response_tokens_mean"),
+            (None if several else summary.tokens_mean, "response_tokens_mean"),
         ):
             logged = row.get(column)
             if mine is not None and isinstance(logged, int | float) and not math.isnan(logged):
@@ -192,6 +206,17 @@ def _nearest(found: Sequence[Candidate], name: str) -> Candidate:
         return max((_common(name, n) for n in names), default=0)
 
     return max(found, key=shared)
+
+
+def _alone_near(found: Sequence[Candidate], name: str) -> list[Candidate]:
+    """The candidates in whose folder `name` lies, where others lie elsewhere."""
+
+    def shared(candidate: Candidate) -> int:
+        names = [s.name for s in candidate.series] + [p.file.name for p in candidate.parts if p.metrics]
+        return max((_common(name, n) for n in names), default=0)
+
+    depths = [shared(c) for c in found]
+    return [c for c, d in zip(found, depths, strict=True) if d == max(depths) > min(depths)]
 
 
 def _common(a: str, b: str) -> int:

@@ -52,14 +52,18 @@ def arranged(series: Series, config: Mapping[str, Any], ledger: Ledger) -> Serie
     return replace(series, inputs=tuple(Input(file, claim) for file, claim in files))
 
 
-def peek(series: Series, steps: Collection[int], options: ConvertOptions) -> dict[StepKey, RolloutSummary]:
+def peek(
+    series: Series, steps: Collection[int], options: ConvertOptions, config: Mapping[str, Any]
+) -> dict[StepKey, RolloutSummary]:
     """Summaries of a few steps of a series, from as little reading as possible.
+
+    `config` is that of the run whose dump it may be: it decides how the dump is read.
 
     Of a dump with one file per step, files whose step is among `steps`; of a single large file the head,
     without its last step, which the cut may have split.
     """
     summaries: dict[StepKey, RolloutSummary] = {}
-    for task, whole in _peek_tasks(series, steps, options):
+    for task, whole in _peek_tasks(series, steps, options, config):
         try:
             totals = convert_chunk(task).totals
         except RollprofError:
@@ -71,14 +75,14 @@ def peek(series: Series, steps: Collection[int], options: ConvertOptions) -> dic
 
 
 def _peek_tasks(
-    series: Series, steps: Collection[int], options: ConvertOptions
+    series: Series, steps: Collection[int], options: ConvertOptions, config: Mapping[str, Any]
 ) -> list[tuple[ChunkTask, bool]]:
     numbered = [i for i in series.inputs if i.file.stem.isdigit() and int(i.file.stem) in steps]
     chosen = numbered or list(series.inputs)
     if len(chosen) > PEEK_FILES:
         chosen = [chosen[0], chosen[len(chosen) // 2], chosen[-2]]
     tasks = []
-    for item in chosen:
+    for item in arranged(replace(series, inputs=tuple(chosen)), config, Ledger()).inputs:
         task = plan([(item.file, item.claim, 0)], options, workers=1)[0]
         whole = task.hi is None
         if item.file.kind != "parquet" and item.file.size > PEEK_BYTES:

@@ -41,7 +41,7 @@ def group(
         parts,
         dumps,
         rows=lambda p: (rows or {}).get(p.file.name, []),
-        peek=lambda s, steps: (seen or {}).get(s.name, {}),
+        peek=lambda s, steps, own: (seen or {}).get(s.name, {}),
     )
 
 
@@ -80,6 +80,11 @@ def test_one_run_id_joins_what_values_cannot() -> None:
         ({"response_tokens_mean": 100.0}, {"chars_mean": 420.0}, True),
         ({"response_tokens_mean": 100.0}, {"chars_mean": 9000.0}, False),
         ({"response_tokens_mean": 100.0}, {"tokens_mean": 100.0}, True),
+        (
+            {"reward_mean": 0.25, "response_tokens_mean": 100.0, "generations": 10.0},
+            {"reward_mean": 0.31, "chars_mean": 420.0},
+            True,
+        ),  # the mean of ten generations, of which the dump holds one
         ({}, {}, False),
     ],
 )
@@ -93,6 +98,37 @@ def test_a_dump_joins_its_metrics_on_agreeing_values(
         seen={"dump": {(1, "train"): summary(**seen)}},
     )
     assert len(found) == (1 if joined else 2)
+
+
+def test_four_printed_digits_are_enough() -> None:
+    values = {s: {"a": 1.0005 * s, "b": 12345.0 * s, "c": 56.255, "d": 0.0031415 * s} for s in range(1, 9)}
+    printed = {s: {k: float(f"{v:.4g}") for k, v in at.items()} for s, at in values.items()}
+    assert len(group([part("c.log", printed), part("m.json", values, role="metrics")], [])) == 1
+
+
+def test_a_log_without_steps_takes_them_from_one_that_has_them() -> None:
+    values = {10 * s: {"a": 1.5 * s, "b": 2.25 + s, "c": 3.125} for s in range(1, 6)}
+    counted = {i: values[10 * (i + 1)] for i in range(1, 5)}  # from the second entry on
+    counted[5] = {"a": 99.0, "b": 98.0, "c": 97.0}
+    console = part("c.log", counted)
+    console.hints["steps"] = "counted"
+    found = group([console, part("m.json", values, role="metrics")], [])
+    assert len(found) == 1
+    (mine,) = (p for p in found[0].parts if p.file.name == "c.log")
+    assert sorted({r.step for r in mine.metrics}) == [20, 30, 40, 50, 60]
+    assert "steps" not in mine.hints
+    alone = part("c.log", counted)
+    alone.hints["steps"] = "counted"
+    assert sorted({r.step for r in group([alone], [])[0].parts[0].metrics}) == [1, 2, 3, 4, 5]
+
+
+def test_a_configuration_goes_with_the_run_in_its_folder() -> None:
+    other = {s: {k: v * 1.1 for k, v in at.items()} for s, at in VALUES.items()}
+    parts = [part("a/x.log", VALUES), part("b/x.log", other), part("b/out/args.bin", {}, role="config")]
+    found = group(parts, [])
+    assert [[p.file.name for p in c.parts] for c in found] == [["a/x.log"], ["b/x.log", "b/out/args.bin"]]
+    parts[-1] = part("args.bin", {}, role="config")
+    assert [len(c.parts) for c in group(parts, [])] == [1, 1]
 
 
 def test_two_dumps_of_one_run_leave_the_choice_to_the_user() -> None:
