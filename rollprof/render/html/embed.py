@@ -1,0 +1,47 @@
+"""JSON inside a page: it cannot end its script element, and it stays within bounds."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from rollprof.analyzers.results import Analysis
+from rollprof.render import as_json
+
+MOST_BYTES = 3_000_000
+"""Of the steps in the embedded document. Above it every n-th step is embedded: the file is for reading in a
+browser, `report --json` has them all."""
+MOST_PROBLEMS = 1_000
+
+_HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """The document of `as_json` as text for a script element, and which of the steps it holds."""
+
+    text: str
+    steps: int
+    of: int
+
+
+def script_json(value: Any) -> str:
+    """JSON in ASCII that holds neither `<` nor `>` nor `&`; sorted, without blanks."""
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return text.translate(_HARMLESS)
+
+
+def embedded(analysis: Analysis) -> Embedded:
+    """The analysis as `report --json` prints it, cut where it would make the page heavy."""
+    document = as_json.document(analysis)
+    steps = document["steps"]
+    sizes = [len(script_json(step)) for step in steps]
+    every = -(-sum(sizes) // MOST_BYTES) or 1
+    document["steps"] = steps[::every]
+    ledger = document["ledger"]
+    problems = ledger.get("problems") or []
+    if len(problems) > MOST_PROBLEMS:
+        ledger["problems"] = problems[:MOST_PROBLEMS]
+        ledger["unlisted"] = int(ledger.get("unlisted") or 0) + len(problems) - MOST_PROBLEMS
+    return Embedded(script_json(document), len(document["steps"]), len(steps))

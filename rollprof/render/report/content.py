@@ -1,0 +1,77 @@
+"""The whole report, in the order it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from rollprof.analyzers.registry import REGISTRY
+from rollprof.analyzers.results import Analysis, RunInfo
+from rollprof.render.numbers import number
+from rollprof.render.report.headline import headline
+from rollprof.render.report.honesty import findings, missing, quality
+from rollprof.render.report.in_flight import in_flight
+from rollprof.render.report.lengths import bands, lengths
+from rollprof.render.report.model import Content, Definition, Headline, Section, Table
+from rollprof.render.report.phases import phases
+from rollprof.render.report.prompts import difficulty, sampling, staleness
+from rollprof.render.report.waiting import Texts, waiting
+
+_TITLES = {"verl": "verl", "openrlhf": "OpenRLHF", "trl": "TRL", "generic": "Generic log"}
+
+
+def content(analysis: Analysis, texts: Texts | None = None) -> Content:
+    """Every section that this log allows. `texts`: private text of last rollouts, where it was asked for."""
+    made = (
+        in_flight(analysis),
+        lengths(analysis),
+        bands(analysis),
+        waiting(analysis, texts or {}),
+        phases(analysis),
+        difficulty(analysis),
+        sampling(analysis),
+        staleness(analysis),
+        findings(analysis),
+        missing(analysis),
+        quality(analysis),
+    )
+    sections = tuple(s for s in made if s is not None)
+    top = headline(analysis)
+    return Content(_title(analysis.run), _facts(analysis.run), top, sections, _definitions(top, sections))
+
+
+def _title(run: RunInfo) -> str:
+    version = f" {run.framework_version}" if run.framework_version else ""
+    trainer = ""
+    if run.trainer:
+        trainer = f", {run.trainer}" + ("" if run.trainer.lower().endswith("trainer") else " trainer")
+    return f"{_TITLES.get(run.framework, run.framework)}{version}{trainer}"
+
+
+def _facts(run: RunInfo) -> tuple[tuple[str, str], ...]:
+    known = (
+        ("steps", run.steps),
+        ("rollouts", run.rollouts),
+        ("prompts", run.prompts),
+        ("GPUs", run.gpus),
+        ("engines", run.engines),
+        ("response cap", run.response_cap),
+    )
+    return tuple((label, number(value)) for label, value in known if value)
+
+
+def _definitions(top: Headline, sections: Iterable[Section]) -> tuple[Definition, ...]:
+    """Definitions of every figure that is shown, in the registry's order."""
+    shown = {top.figure, *_names(top.ladder)}
+    for section in sections:
+        for block in section.blocks:
+            if isinstance(block, Table):
+                shown.update(_names(block))
+    return tuple(
+        Definition(s.name, s.unit, s.doc, s.formula, s.aggregation, tuple(s.basis_rules), s.source)
+        for s in REGISTRY.values()
+        if s.name in shown
+    )
+
+
+def _names(table: Table) -> Iterator[str]:
+    return (c.text for row in table.rows for c in row if c.kind == "figure")
