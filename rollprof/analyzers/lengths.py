@@ -161,8 +161,8 @@ def _drift(run: RunData, steps: tuple[Mapping[str, StepFigure], ...], unit: str)
         note = ""
         pairs = _series(run, steps, source)
         if not pairs and name == "length_drift_p50":
-            pairs, note = _series(run, steps, "response_tokens_mean"), "slope of the mean: no quantiles "
-            "logged"
+            note = "slope of the mean: no quantiles logged"
+            pairs = _series(run, steps, "response_tokens_mean")
         unit_here = unit_of(name, unit)
         if len(pairs) < MIN_STEPS:
             found[name] = absent(name, f"fewer than {MIN_STEPS} steps", unit=unit_here)

@@ -24,7 +24,7 @@ def _correlation(kind: str, symbol: str, untruncated: bool) -> FigureSpec:
         _CLUSTER,
         (_GROUPS,),
         False,
-        "Whether hard prompts get the long answers. Averaged per prompt first, because several steps of the "
+        f"Whether hard prompts get the long answers, by {symbol}{without}. Averaged per prompt first, because several steps of the "
         "same "
         "prompt are not independent. "
         + (

@@ -17,8 +17,10 @@ _RULES: tuple[tuple[Basis, str], ...] = (
     ("modelled", "completion time proportional to response tokens: f_i = T * L_i / max L"),
 )
 
-_WAIT = "A rollout that is done waits for the last one of its step: T - f_i, with f_i its completion and T "
-"the last."
+_WAIT = (
+    "A rollout that is done waits for the last one of its step: T - f_i, with f_i its completion and T "
+    "the last."
+)
 
 
 def _wait(stat: str, formula: str, aggregation: str, what: str) -> tuple[FigureSpec, FigureSpec]:
@@ -33,7 +35,7 @@ def _wait(stat: str, formula: str, aggregation: str, what: str) -> tuple[FigureS
         aggregation,
         needs,
         True,
-        f"{_WAIT} {what}",
+        f"{what} {_WAIT}",
         "instance idle and tail latency: Seer (2511.14617)",
         _RULES,
     )
@@ -44,7 +46,7 @@ def _wait(stat: str, formula: str, aggregation: str, what: str) -> tuple[FigureS
         aggregation,
         (_LENGTHS,),
         True,
-        f"{_WAIT} {what} Without any time in the log it is counted in response tokens.",
+        f"{what} {_WAIT} Without any time in the log it is counted in response tokens.",
         "",
         (("modelled", "completion proportional to response tokens, no time known"),),
     )
