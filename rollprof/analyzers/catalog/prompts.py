@@ -24,9 +24,8 @@ def _correlation(kind: str, symbol: str, untruncated: bool) -> FigureSpec:
         _CLUSTER,
         (_GROUPS,),
         False,
-        f"Whether hard prompts get the long answers, by {symbol}{without}. Averaged per prompt first, because several steps of the "
-        "same "
-        "prompt are not independent. "
+        f"Whether hard prompts get the long answers, by {symbol}{without}. Averaged per prompt first, "
+        "because several steps of the same prompt are not independent. "
         + (
             "Truncated answers are wrong by construction and would make a correlation out of the cap alone."
             if untruncated
