@@ -78,7 +78,7 @@ def ledger_words(ledger: Mapping[str, Any]) -> str:
             plural(int(ledger.get("read", 0)) + repaired + skipped, "line"),
             f"{number(repaired)} repaired" if repaired else "",
             f"{number(skipped)} skipped" if skipped else "",
-            f"{plural(dropped, 'padding row')} left out" if dropped else "",
+            f"{plural(dropped, 'row')} left out on purpose" if dropped else "",
             plural(notes, "remark") if notes else "",
         ),
         ", ",
