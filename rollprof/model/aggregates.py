@@ -64,25 +64,39 @@ def shape_from_aggregates(
     over steps of maximum/mean (this step's without). Forms are nan for a step without tokens. ValueError
     for numbers that contradict each other, as a mean above the maximum or a maximum above `n*mean`.
     """
+    sample, method = sample_from_aggregates(mean, maximum, n, cap_share, cap, run_ratio)
+    if not mean:
+        return AggregateShape(**dataclasses.asdict(step_shape(np.zeros(n), slots=slots, engines=engines)))
+    return _shape(sample, mean, maximum, method, slots, engines)
+
+
+def sample_from_aggregates(
+    mean: float,
+    maximum: float,
+    n: int,
+    cap_share: float | None = None,
+    cap: float | None = None,
+    run_ratio: float | None = None,
+) -> tuple[Floats, Method]:
+    """Typical lengths (n,), ascending, of a step that has these aggregates, and how they were found.
+
+    Arguments as of `shape_from_aggregates`. ValueError for numbers that contradict each other.
+    """
     possible = n >= 1 and 0 <= mean <= maximum <= mean * n * 1.001 and 0 <= (cap_share or 0.0) <= 1
     if not possible or not math.isfinite(maximum):
         raise ValueError(f"no lengths have mean {mean}, maximum {maximum}, count {n}, cap share {cap_share}")
     if not mean:
-        return AggregateShape(**dataclasses.asdict(step_shape(np.zeros(n), slots=slots, engines=engines)))
+        return np.zeros(n), "run"
     if cap_share is not None and cap_share > 2 / n:
-        method: Method = "censored"
         ceiling = min(cap or maximum, maximum)
         sample = _typical(min(mean / ceiling, 1.0), n, cap_share) * ceiling
-        sample = sample * (mean / float(sample.mean()))
-    else:
-        method = "run"
-        rest = _half_way(min(1.0 / run_ratio, 1.0) if run_ratio else mean / maximum, n)[:-1]
-        # the longest is known, and the others share what tokens it leaves
-        rest = rest * (max(mean * n - maximum, 0.0) / max(float(rest.sum()), 1e-300))
-        sample = np.append(rest, maximum)
-        if n > 1 and rest[-1] > maximum:  # a tail this run never has fits no typical sample
-            sample = _typical(mean / maximum, n, None) * maximum
-    return _shape(sample, mean, maximum, method, slots, engines)
+        return sample * (mean / float(sample.mean())), "censored"
+    rest = _half_way(min(1.0 / run_ratio, 1.0) if run_ratio else mean / maximum, n)[:-1]
+    # the longest is known, and the others share what tokens it leaves
+    rest = rest * (max(mean * n - maximum, 0.0) / max(float(rest.sum()), 1e-300))
+    if n > 1 and rest[-1] > maximum:  # a tail this run never has fits no typical sample
+        return _typical(mean / maximum, n, None) * maximum, "run"
+    return np.append(rest, maximum), "run"
 
 
 def _shape(

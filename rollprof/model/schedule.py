@@ -68,13 +68,21 @@ class Timeline:
 
     def elapsed(self, per_segment: Floats) -> tuple[Floats, Floats]:
         """What has added up on its engine when each rollout is admitted, and when it completes; (N,) each."""
-        before = np.zeros(len(per_segment))
-        bounds = np.flatnonzero(np.diff(self.engine, prepend=-1, append=-1))
-        for first, last in pairwise(bounds.tolist()):  # one sum over all engines would cost digits
-            np.cumsum(per_segment[first : last - 1], out=before[first + 1 : last])
-        since = before[self.event]
+        since = self.before(per_segment)[self.event]
         half = len(since) // 2
         return since[:half], since[half:]
+
+    @property
+    def bounds(self) -> NDArray[np.intp]:
+        """Where the segments of each engine that has any begin, and the end of the last."""
+        return np.flatnonzero(np.diff(self.engine, prepend=-1, append=-1))
+
+    def before(self, per_segment: Floats) -> Floats:
+        """What has added up on its engine when each segment begins; (2N,)."""
+        total = np.zeros(len(per_segment))
+        for first, last in pairwise(self.bounds.tolist()):  # one sum over all engines would cost digits
+            np.cumsum(per_segment[first : last - 1], out=total[first + 1 : last])
+        return total
 
 
 def capacity(n: int, slots: int | None, engines: int) -> int:
@@ -125,9 +133,11 @@ def make_schedule(
         raise ValueError(f"assignment needs one engine from 0 to {engines - 1} per rollout")
     admitted, queued = np.zeros(len(L), np.int64), np.zeros(len(L), np.bool_)
     if slots is not None and len(L) > slots:
-        crowded = np.flatnonzero(np.bincount(engine, minlength=engines) > slots)
-        for e in crowded:
-            mine = np.flatnonzero(engine == e)
+        load = np.bincount(engine, minlength=engines)
+        by_engine = np.argsort(engine, kind="stable")
+        last = np.cumsum(load)
+        for e in np.flatnonzero(load > slots):
+            mine = by_engine[last[e] - load[e] : last[e]]
             admitted[mine] = _admit(L[mine], slots)
             queued[mine[slots:]] = True
     return Schedule(admitted, admitted + L, queued, engine, engines, slots)

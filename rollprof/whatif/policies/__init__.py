@@ -1,0 +1,1 @@
+"""The remedies, one file each."""
