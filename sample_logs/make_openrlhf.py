@@ -93,7 +93,8 @@ def arguments(mode: str) -> list[str]:
         "rollout.n_samples_per_prompt": SAMPLES,
         "rollout.micro_batch_size": 8,
         "rollout.max_new_tokens": CAP,
-        "train.batch_size": PROMPTS * SAMPLES,
+        # the filter leaves a last batch of any size, and one smaller than this is never trained on
+        "train.batch_size": PROMPTS * SAMPLES if mode != "filter" else 8 * SAMPLES,
         "train.micro_batch_size": 8,
         "algo.advantage.estimator": "group_norm",
         "algo.kl.init_coef": 0,

@@ -26,8 +26,8 @@ def interpret(evidence: Evidence) -> Interpretation:
     release = release_range(evidence.hints, {key for step in steps.values() for key in step})
     facts = facts_of(config, evidence.hints, sums_up(rows))
     group_size = _group_size(facts, evidence.overrides, rows)
-    setting = _setting(config, facts)
-    timing = timing_columns(trained, rows, setting)
+    setting = _setting(config, facts, evidence.hints)
+    timing = timing_columns(trained, rows, evidence.times, setting)
     agents = bool(config.get("train.agent_func_path"))
     sampling = pass_rate(rows, release, group_size)
     if sampling is not None and sampling.share is not None:
@@ -84,13 +84,14 @@ def _row(step: int, split: str, evidence: Evidence, columns: Mapping[str, Any]) 
     return {"step": step, "split": split, "logged_at": time, **known}
 
 
-def _setting(config: Mapping[str, Any], facts: Mapping[str, Fact]) -> Setting:
+def _setting(config: Mapping[str, Any], facts: Mapping[str, Fact], hints: Mapping[str, str]) -> Setting:
     kl = values.number(config.get("algo.kl.init_coef"))
     alone = kl == 0 and not config.get("critic.model_name_or_path") and not has_reward_model(config)
     return Setting(
         mode=str(facts["mode"].value),
         partial="partial_rollout" in facts and facts["partial_rollout"].value is True,
         alone=bool(config) and alone,
+        queue_size=values.integer(config.get("train.async_queue_size", hints.get("queue_size"))) or 1,
     )
 
 

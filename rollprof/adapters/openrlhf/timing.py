@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollprof.adapters.openrlhf.buffer import served_from_buffer
+from rollprof.adapters.openrlhf.cycles import rollout_idle
 
 Values = Mapping[str, float]
 
@@ -29,11 +30,12 @@ COARSEST = 0.1
 @dataclass(frozen=True, slots=True)
 class Setting:
     """What decides how the timers are read. `mode` is sync, async or unknown. `alone`: only the policy's own
-    forward pass is in `timing/make_experience`."""
+    forward pass is in `timing/make_experience`. `queue_size` counts batches."""
 
     mode: str
     partial: bool
     alone: bool
+    queue_size: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +54,11 @@ class Timing:
     startup: int = 0
 
 
-def timing_columns(numbers: Sequence[int], steps: Sequence[Values], setting: Setting) -> Timing:
-    """Time columns of consecutive steps. `steps[i]` are the values of step `numbers[i]`."""
+def timing_columns(
+    numbers: Sequence[int], steps: Sequence[Values], times: Mapping[int, float], setting: Setting
+) -> Timing:
+    """Time columns of consecutive steps. `steps[i]` are the values of step `numbers[i]`, `times` when each
+    was logged."""
     buffered = served_from_buffer([s.get("timing/generation") for s in steps])
     rows = [_phases(step, setting) for step in steps]
     for row, served in zip(rows, buffered, strict=True):
@@ -62,7 +67,7 @@ def timing_columns(numbers: Sequence[int], steps: Sequence[Values], setting: Set
     if setting.mode == "async":
         startup = _asynchronous(numbers, steps, rows, buffered, setting)
         return Timing(rows, buffered, startup=startup)
-    return _synchronous(numbers, steps, rows, buffered, summed=setting.mode == "sync")
+    return _synchronous(numbers, steps, rows, buffered, times, summed=setting.mode == "sync")
 
 
 def _phases(step: Values, setting: Setting) -> dict[str, Any]:
@@ -108,12 +113,15 @@ def _synchronous(
     steps: Sequence[Values],
     rows: Sequence[dict[str, Any]],
     buffered: Sequence[bool],
+    times: Mapping[int, float],
     *,
     summed: bool,
 ) -> Timing:
     walls = [s.get("log/since_previous_step_s") for s in steps]
     totals = [s.get("timing/step_total") if summed else None for s in steps]
     verdicts = [_compare(wall, total) for wall, total in zip(walls, totals, strict=True)]
+    if not any(wall is not None for wall in walls):
+        verdicts = [_confirm(n, total, times) for n, total in zip(numbers, totals, strict=True)]
     # Before the first step there was no checkpoint or evaluation: its sum is as good as those confirmed.
     clean = 0 < verdicts.count("confirmed") >= verdicts.count("longer") and "impossible" not in verdicts
     evaluated = {n: s["log/eval_s"] for n, s in zip(numbers, steps, strict=True) if "log/eval_s" in s}
@@ -141,6 +149,14 @@ def sums_up(steps: Sequence[Values]) -> bool | None:
 def _fine(wall: float) -> bool:
     """A difference of whole-second stamps that is long enough to count."""
     return wall * COARSEST >= RESOLUTION
+
+
+def _confirm(number: int, total: float | None, times: Mapping[int, float]) -> str:
+    """A tracker's clock can confirm a sum. Where it shows more, the job may have been started again."""
+    before, now = times.get(number - 1), times.get(number)
+    if total is None or before is None or now is None:
+        return "unknown"
+    return "confirmed" if abs(now - before - total) <= RESOLUTION else "open"
 
 
 def _compare(wall: float | None, total: float | None) -> str:
@@ -174,15 +190,10 @@ def _asynchronous(
         row["wait_s"] = _waiting(step, total, setting)
         if numbers[i] - 1 in evaluated:
             row["weight_sync_s"] = None  # it waited for the evaluation
-    for members in _pools(buffered):
-        usable = [i for i in members if not starts[i] and "step_s" in rows[i]]
-        if len(usable) != len(members) or any(numbers[i] - 1 in evaluated for i in members):
-            continue
-        wall_s = sum(rows[i]["step_s"] for i in members)
-        took = sum(steps[i].get("timing/generation", 0.0) for i in members)
-        if wall_s > 0 and took > 0:
-            for i in members:
-                rows[i]["rollout_idle"] = max(0.0, 1.0 - took / wall_s)
+    idle = rollout_idle(numbers, steps, buffered, evaluated, starts, setting.queue_size)
+    for row, share, start in zip(rows, idle, starts, strict=True):
+        if not start:
+            row["rollout_idle"] = share
     return sum(s and "timing/step_total" in step for s, step in zip(starts, steps, strict=True))
 
 
@@ -193,17 +204,6 @@ def _waiting(step: Values, total: float, setting: Setting) -> float | None:
     if not all(key in step for key in busy):
         return None
     return max(0.0, total - sum(step[key] for key in busy))
-
-
-def _pools(buffered: Sequence[bool]) -> list[list[int]]:
-    """Steps that one generation call fed, together."""
-    pools: list[list[int]] = []
-    for i, served in enumerate(buffered):
-        if served and pools:
-            pools[-1].append(i)
-        else:
-            pools.append([i])
-    return pools
 
 
 def _first(step: Values, *keys: str) -> float | None:

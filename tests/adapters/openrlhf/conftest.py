@@ -157,7 +157,10 @@ def interpret() -> Callable[..., Interpretation]:
         config: Mapping[str, Any] | None = None,
         hints: Mapping[str, str] | None = None,
         overrides: Mapping[str, Any] | None = None,
+        times: Mapping[int, float] | None = None,
     ) -> Interpretation:
-        return ADAPTER.interpret(Evidence(metrics, {}, config or {}, hints or {}, overrides or {}, {}))
+        return ADAPTER.interpret(
+            Evidence(metrics, times or {}, config or {}, hints or {}, overrides or {}, {})
+        )
 
     return run

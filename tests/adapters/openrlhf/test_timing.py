@@ -73,6 +73,13 @@ def test_sum_that_nothing_confirms(interpret: Interpret) -> None:
     assert any("no stamps confirm it" in n for n in reading.notes)
 
 
+def test_a_tracker_s_clock_confirms_but_does_not_measure(interpret: Interpret) -> None:
+    metrics = {n: timed(100) for n in (1, 2, 3, 4)}
+    times = {1: 1000.0, 2: 1100.4, 3: 1200.6, 4: 9000.0}  # started again before step 4, or a checkpoint
+    found = rows(interpret(metrics, SYNC, times=times))
+    assert [found[n].get("step_s") for n in (1, 2, 3, 4)] == [100, 100, 100, None]
+
+
 def test_more_phases_than_time_is_an_alarm(interpret: Interpret) -> None:
     reading = interpret({1: timed(100), 2: timed(100) | since(30)}, SYNC)
     assert "step_s" not in rows(reading)[2]
@@ -80,7 +87,11 @@ def test_more_phases_than_time_is_an_alarm(interpret: Interpret) -> None:
 
 
 def test_asynchronous_broadcast_waits(interpret: Interpret) -> None:
-    metrics = {1: timed(400), 2: timed(70, broadcast=30) | since(70), 3: timed(80, broadcast=30) | since(80)}
+    metrics = {
+        1: timed(400, 50, broadcast=40),
+        2: timed(70, 50, broadcast=30) | since(70),
+        3: timed(80, 50, broadcast=30) | since(80),
+    }
     reading = interpret(metrics, ASYNC)
     found = rows(reading)
     assert "step_s" not in found[1]  # the start of the job is in it
@@ -88,9 +99,19 @@ def test_asynchronous_broadcast_waits(interpret: Interpret) -> None:
     assert (found[2]["step_s"], found[2]["wait_s"]) == (70, 70 - 10 - 25)
     assert found[3]["wait_s"] == 80 - 10 - 25
     assert not any("weight_sync_s" in r for r in found.values())
-    assert found[2]["rollout_idle"] == pytest.approx(1 - 60 / 70)
-    assert found[1]["generate_s"] == 60  # its own call, whenever it ran
+    # step 2 waits 5 s at the queue and step 3 15 s: batch 3 took 50 s of the 70 - 5 + 15 s between
+    assert found[2]["rollout_idle"] == pytest.approx(1 - 50 / 80)
+    assert "rollout_idle" not in found[3]  # its cycle ends after the log
+    assert found[1]["generate_s"] == 50  # its own call, whenever it ran
     assert any("waits until the engines are free" in n for n in reading.notes)
+
+
+def test_a_longer_queue_lets_the_generator_run_ahead(interpret: Interpret) -> None:
+    metrics = {n: timed(80, 50, broadcast=30) | since(80) for n in range(1, 5)}
+    metrics[3]["timing/generation"] = 100.0  # longer than its cycle: generated over two
+    assert rows(interpret(metrics, ASYNC))[2].get("rollout_idle") is None
+    found = rows(interpret(metrics, ASYNC | {"train.async_queue_size": 2}))
+    assert [found[n].get("rollout_idle") for n in (2, 3)] == pytest.approx([1 - 200 / 240] * 2)
 
 
 def test_partial_rollouts_do_not_wait_for_the_engines(interpret: Interpret) -> None:
@@ -100,27 +121,32 @@ def test_partial_rollouts_do_not_wait_for_the_engines(interpret: Interpret) -> N
 
 
 def test_evaluation_holds_the_engines(interpret: Interpret) -> None:
-    metrics = {1: timed(400) | {"eval_a_pass1": 0.5}, 2: timed(170, broadcast=90) | since(170)}
+    metrics = {n: timed(80) | since(80) for n in range(1, 6)}
+    metrics[1]["eval_a_pass1"] = 0.5
+    metrics[2] = timed(170, broadcast=90) | since(170)
     found = rows(interpret(metrics, PARTIAL))
-    assert "rollout_idle" not in found[2]
     assert "weight_sync_s" not in found[2]
+    assert "rollout_idle" not in found[2]
+    assert found[4]["rollout_idle"] == pytest.approx(1 - 60 / 80)
 
 
 def test_steps_from_the_buffer_are_pooled(interpret: Interpret) -> None:
     metrics = {
         1: timed(400),
-        2: timed(90, generation=80) | since(90),
+        2: timed(90, generation=100) | since(90),
         3: timed(50, generation=0.0006) | since(50),
-        4: timed(100, generation=85) | since(100),
+        4: timed(120, generation=85) | since(120),
     }
     reading = interpret(metrics, PARTIAL)
     found = rows(reading)
     assert reading.facts["buffered_steps"].value == "3"
     assert found[3]["gen_batches"] == 0
     assert found[3]["generate_s"] == 0.0006
-    # one call of 80 s fed both: idle for the rest of their 140 s, not for all of step 3
-    assert found[2]["rollout_idle"] == found[3]["rollout_idle"] == pytest.approx(1 - 80.0006 / 140)
-    assert found[4]["rollout_idle"] == pytest.approx(0.15)
+    # The call of step 2 ran in the cycle of step 1, where the job starts, and in that of step 2, which it
+    # served from the buffer: 40 + 50 s between taking batches 1 and 2, then 40 + 10 s until batch 3.
+    assert found[2]["rollout_idle"] == pytest.approx(1 - 100.0006 / (90 + 50))
+    # The call of step 4 ran in the cycle of step 3: 40 + 80 s.
+    assert found[3]["rollout_idle"] == pytest.approx(1 - 85 / 120)
     assert any("served from the sample buffer" in n for n in reading.notes)
 
 
