@@ -23,6 +23,8 @@ PROJECT_FILE = "pyproject.toml"
 PREFIX = "ROLLPROF_"
 NOT_OPTIONS = frozenset({"ROLLPROF_DEBUG"})
 """Variables that are read elsewhere."""
+SECTIONS = ("check",)
+"""Tables of settings that are one command's own, and are read by it; so are variables ROLLPROF_CHECK_*."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +96,23 @@ def resolve(flags: Mapping[str, Any], *, start: Path, environ: Mapping[str, str]
 Layer = dict[str, tuple[Any, str]]
 
 
-def _from_file(start: Path) -> Layer:
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """The file whose settings count: its text, and the table of ours that stands under `section` of it."""
+
+    path: Path
+    text: str
+    section: tuple[str, ...]
+    table: Mapping[str, Any]
+
+
+def nearest_file(start: Path) -> ConfigFile | None:
+    """The nearest file at or above `start` that has settings of ours. Raises ConfigProblem."""
     for folder in (start.resolve(), *start.resolve().parents):
         own, project = folder / FILE, folder / PROJECT_FILE
         if own.is_file():
             text = _read(own)
-            return _checked(_parse(text, own), own, text, section="")
+            return ConfigFile(own, text, (), _parse(text, own))
         if project.is_file():
             text = _read(project)
             # A broken pyproject.toml that never mentions rollprof is somebody else's business.
@@ -108,8 +121,17 @@ def _from_file(start: Path) -> Layer:
             tool = _parse(text, project).get("tool")
             table = tool.get("rollprof") if isinstance(tool, dict) else None
             if table is not None:
-                return _checked(table, project, text, section="tool.rollprof")
-    return {}
+                if not isinstance(table, dict):
+                    raise ConfigProblem(f"{project}: tool.rollprof must be a table")
+                return ConfigFile(project, text, ("tool", "rollprof"), table)
+    return None
+
+
+def _from_file(start: Path) -> Layer:
+    file = nearest_file(start)
+    if file is None:
+        return {}
+    return _checked(file.table, file.path, file.text, ".".join(file.section))
 
 
 def _read(file: Path) -> str:
@@ -130,13 +152,13 @@ def _parse(text: str, file: Path) -> dict[str, Any]:
         raise ConfigProblem(f"{where}: not valid TOML: {reason}") from problem
 
 
-def _checked(table: Any, file: Path, text: str, section: str) -> Layer:
-    if not isinstance(table, dict):
-        raise ConfigProblem(f"{file}: tool.rollprof must be a table")
+def _checked(table: Mapping[str, Any], file: Path, text: str, section: str) -> Layer:
     layer: Layer = {}
     for key, value in table.items():
         where = f"{file}:{_line_of(text, section, key)}"
         name = key.replace("-", "_")
+        if name in SECTIONS:
+            continue
         if name not in OPTIONS:
             raise ConfigProblem(f"{where}: unknown key {key}", hint=_did_you_mean(name, section))
         option = OPTIONS[name]
@@ -147,8 +169,8 @@ def _checked(table: Any, file: Path, text: str, section: str) -> Layer:
 
 
 def _did_you_mean(name: str, section: str) -> str:
-    near = get_close_matches(name, OPTIONS, 1, 0.6)
-    known = ", ".join(sorted(OPTIONS))
+    near = get_close_matches(name, (*OPTIONS, *SECTIONS), 1, 0.6)
+    known = ", ".join(sorted((*OPTIONS, *SECTIONS)))
     return f"did you mean {near[0]}?" if near else f"keys of {section or FILE}: {known}"
 
 
@@ -204,6 +226,8 @@ def _from_environment(environ: Mapping[str, str]) -> tuple[Layer, tuple[str, ...
     remarks = []
     for variable in sorted(environ):
         if not variable.startswith(PREFIX) or variable in NOT_OPTIONS:
+            continue
+        if variable.startswith(tuple(f"{PREFIX}{name.upper()}_" for name in SECTIONS)):
             continue
         if variable in variables:
             option = variables[variable]

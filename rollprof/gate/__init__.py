@@ -1,0 +1,1 @@
+"""The gate: rules about figures, and whether a run keeps them."""
