@@ -3,6 +3,7 @@
     >>> import rollprof
     >>> run = rollprof.open_run("run.jsonl")            # doctest: +SKIP
     >>> rollprof.analyze(run).figures["slot_idle"]      # doctest: +SKIP
+    >>> rollprof.report(run).figures["lengths"]         # doctest: +SKIP
 
 Names are loaded when they are first used: importing rollprof costs nothing.
 """
@@ -12,12 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rollprof.api import analyze
+    from rollprof.api import analyze, report, to_html
+    from rollprof.render.document import Report
     from rollprof.schema.store import Dataset as Run
 
 __version__ = "0.1.0"
 
-__all__ = ["Run", "__version__", "analyze", "open_run"]
+__all__ = ["Report", "Run", "__version__", "analyze", "open_run", "report", "to_html"]
 
 
 def open_run(*paths: str, **options: Any) -> Run:
@@ -28,10 +30,14 @@ def open_run(*paths: str, **options: Any) -> Run:
 
 
 def __getattr__(name: str) -> Any:
-    if name == "analyze":
-        from rollprof.api import analyze
+    if name in ("analyze", "report", "to_html"):
+        from rollprof import api
 
-        return analyze
+        return getattr(api, name)
+    if name == "Report":
+        from rollprof.render.document import Report
+
+        return Report
     if name == "Run":
         from rollprof.schema.store import Dataset
 

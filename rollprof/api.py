@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from rollprof import __version__
-from rollprof.errors import DatasetProblem, InputProblem, RollprofError
+from rollprof.errors import DatasetProblem, InputProblem, RollprofError, UsageProblem
 from rollprof.schema.store import Dataset, is_dataset, load
 
 if TYPE_CHECKING:
     from rollprof.analyzers.results import Analysis
     from rollprof.analyzers.tables import Settings
     from rollprof.assemble.build import Plan
+    from rollprof.render.document import Report
 
 DEFAULT_DATASET = ".rollprof"
 
@@ -150,6 +151,37 @@ def analyze(dataset: Dataset | str | Path, settings: Settings | None = None) -> 
     return run_analyzers(tables, settings or Settings())
 
 
+def report(
+    run: Analysis | Dataset | str | Path, settings: Settings | None = None, *, include_text: bool = False
+) -> Report:
+    """The report of a run or of an analysis: `.html`, `.markdown`, `.json`, `.figures`.
+
+    `include_text` puts prompt and response of the worst steps' last rollouts into it; it takes a run that
+    was opened with `keep_text`, else UsageProblem.
+    """
+    from rollprof.analyzers.results import Analysis
+    from rollprof.analyzers.straggler_text import has_text, straggler_texts
+    from rollprof.render.document import Report
+
+    if isinstance(run, Analysis):
+        if include_text:
+            raise UsageProblem("an analysis holds no text", hint="give the run, not its analysis")
+        return Report(run)
+    dataset = run if isinstance(run, Dataset) else open_run([str(run)])
+    if include_text and not has_text(dataset.rollouts):
+        hint = "rollprof analyze RUN --keep-text, or keep_text=True in Python"
+        raise UsageProblem("this dataset holds no prompts and responses", hint=hint)
+    analysis = analyze(dataset, settings)
+    split = settings.split if settings is not None else "train"
+    texts = straggler_texts(dataset.rollouts, analysis.stragglers, split=split) if include_text else {}
+    return Report(analysis, texts)
+
+
+def to_html(run: Analysis | Dataset | str | Path) -> str:
+    """The report as one HTML document: `report(run).html`."""
+    return report(run).html
+
+
 def _with_ledger(dataset: Dataset) -> dict[str, Any]:
     return {**dataset.meta, "ledger": dataset.ledger.as_dict()}
 
@@ -163,4 +195,6 @@ __all__ = [
     "convert",
     "default_dataset",
     "open_run",
+    "report",
+    "to_html",
 ]

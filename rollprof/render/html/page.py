@@ -12,7 +12,7 @@ from rollprof.render.html.plotly_js import plotly_js, policy_source
 from rollprof.render.report.content import content
 from rollprof.render.report.palette import PALETTES
 from rollprof.render.report.waiting import Texts
-from rollprof.render.summary.page import GLOSSES
+from rollprof.render.summary.page import GLOSSES, NBSP
 from rollprof.render.text import clean
 
 if TYPE_CHECKING:
@@ -90,8 +90,9 @@ def _environment() -> Environment:
 
 
 def _finalize(value: Any) -> Any:
-    """Text loses what could steer a terminal or turn the direction of reading; jinja escapes the rest."""
-    return clean(value) if type(value) is str else value
+    """Text loses what could steer a terminal or turn the direction of reading; jinja escapes the rest.
+    A number and its per cent sign stay on one line."""
+    return clean(value).replace(" %", NBSP + "%") if type(value) is str else value
 
 
 def _lines(text: str) -> Any:

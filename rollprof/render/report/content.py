@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from rollprof.analyzers.registry import REGISTRY
 from rollprof.analyzers.results import Analysis, RunInfo
-from rollprof.render.numbers import number
+from rollprof.render.numbers import number, plural
 from rollprof.render.report.headline import headline
 from rollprof.render.report.honesty import findings, missing, quality
 from rollprof.render.report.in_flight import in_flight
@@ -15,6 +15,7 @@ from rollprof.render.report.model import Content, Definition, Headline, Section,
 from rollprof.render.report.phases import phases
 from rollprof.render.report.prompts import difficulty, sampling, staleness
 from rollprof.render.report.waiting import Texts, waiting
+from rollprof.render.text import clean
 
 _TITLES = {"verl": "verl", "openrlhf": "OpenRLHF", "trl": "TRL", "generic": "Generic log"}
 
@@ -56,7 +57,10 @@ def _facts(run: RunInfo) -> tuple[tuple[str, str], ...]:
         ("engines", run.engines),
         ("response cap", run.response_cap),
     )
-    return tuple((label, number(value)) for label, value in known if value)
+    names = [str(s.get("name") or s.get("path") or "") for s in run.sources]
+    more = f" and {plural(len(names) - 1, 'more file')}" if len(names) > 1 else ""
+    source = (("read from", clean(names[0], 48) + more),) if names and names[0] else ()
+    return (*((label, number(value)) for label, value in known if value), *source)
 
 
 def _definitions(top: Headline, sections: Iterable[Section]) -> tuple[Definition, ...]:

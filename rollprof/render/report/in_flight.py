@@ -30,7 +30,7 @@ def in_flight(analysis: Analysis) -> Section | None:
 
 
 def _plot(analysis: Analysis, c: InFlight, *, half: bool) -> Plot:
-    kind = {"typical": "A typical step", "worst": "The worst step"}[c.kind] if half else "The step"
+    kind = {"typical": "A typical step: step", "worst": "The worst step: step"}[c.kind] if half else "Step"
     step = next((s for s in analysis.steps if s.step == c.step), None)
     empty = of_step(step, "slot_idle") if step is not None else None
     share = f" {percent(empty, 0)} of its decode slots were empty (slot_idle)." if empty is not None else ""
@@ -45,7 +45,7 @@ def _plot(analysis: Analysis, c: InFlight, *, half: bool) -> Plot:
     )
     table = Table((_x(c), "running rollouts"), rows, f"Rollouts in flight, step {c.step:,}", "", folded=True)
     name = f"in-flight-{c.kind}"
-    return Plot(name, f"{kind}: step {c.step:,}", {"": spec(c)}, text, table, half=half)
+    return Plot(name, f"{kind} {c.step:,}", {"": spec(c)}, text, table, half=half)
 
 
 def _x(c: InFlight) -> str:

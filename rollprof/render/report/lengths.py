@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from rollprof.analyzers.results import Analysis, Histogram, Lengths
 from rollprof.render.numbers import number, percent, quantity
 from rollprof.render.report.layout import axis, edge, layout, line, mark
@@ -95,11 +97,7 @@ def distribution(analysis: Analysis, shape: Lengths, histogram: Histogram) -> Sp
             hovertemplate="%{y:,} responses from %{x:,.0f}<extra></extra>",
         )
     ]
-    for stat, name, height in _MARKS:
-        value = _value(analysis, f"response_tokens_{stat}")
-        if value is not None and value > 0:
-            side = "top left" if stat == "p99" else "top right"
-            data.append(mark(value, f" {name} {number(round(value))} ", top, height, side, "@ink"))
+    data += _marks(analysis, top)
     if shape.cap is not None and edges[0] < shape.cap <= edges[-1] * 1.5:
         data.append(mark(shape.cap, f" cap {number(shape.cap)} ", top, 0.52, "top left", "@accent"))
     if len(shape.ecdf) == 101:
@@ -125,6 +123,27 @@ def distribution(analysis: Analysis, shape: Lengths, histogram: Histogram) -> Sp
             yaxis2=axis("cumulative", domain=[0, 0.32], range=[0, 1.02], tickformat=".0%"),
         ),
     }
+
+
+def _marks(analysis: Analysis, top: float) -> list[dict[str, Any]]:
+    """Quantiles as upright lines; those that coincide share one."""
+    names: dict[float, list[str]] = {}
+    for stat, name, _ in _MARKS:
+        value = _value(analysis, f"response_tokens_{stat}")
+        if value is not None and value > 0:
+            names.setdefault(value, []).append(name)
+    heights = [height for _, _, height in _MARKS]
+    return [
+        mark(
+            value,
+            f" {', '.join(known)} {number(round(value))} ",
+            top,
+            height,
+            "top left" if "p99" in known else "top right",
+            "@ink",
+        )
+        for (value, known), height in zip(names.items(), heights, strict=False)
+    ]
 
 
 def bands(analysis: Analysis) -> Section | None:

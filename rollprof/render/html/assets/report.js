@@ -56,7 +56,7 @@
     }
     dark.addEventListener("change", () => drawAll());
     addEventListener("beforeprint", () => {
-      holders.forEach((h) => draw(h, "light", h.closest(".half") ? 330 : 680));
+      holders.forEach((h) => draw(h, "light", h.closest(".half") ? 325 : 680));
     });
     addEventListener("afterprint", () => drawAll());
     document.querySelectorAll(".switch").forEach((field) => {
