@@ -21,6 +21,7 @@ from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import EngineSample, GpuSample, MetricRecord, SniffedFile
 
 Role = Literal["rollouts", "metrics", "console", "config"]
+Precision = Literal["exact", "float32", "printed", "unknown"]
 FactOrigin = Literal["user", "config", "logged", "derived", "default"]
 
 
@@ -98,6 +99,8 @@ class MetricPart:
 
     `config` maps dotted paths to plain Python values. `hints` are the reader's remarks for
     `interpret` (`trainer`, `dump_dir`, ...). `label` says which of several runs in a file this is.
+    `run_id` begins with the name of whoever gave it (`wandb:`), `name` is the run's for people. `precision`
+    is what the file keeps of a number: all of it, a float32, or what was printed.
     """
 
     file: SniffedFile
@@ -109,6 +112,8 @@ class MetricPart:
     gpus: list[GpuSample] = field(default_factory=list)
     run_id: str | None = None
     label: str = ""
+    name: str = ""
+    precision: Precision = "unknown"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,6 +95,8 @@ def prepare(arguments: Sequence[str], options: BuildOptions) -> Plan:
         raise _no_step(shown, found, ledger)
     run = choose(runs, options.run, shown)
     used = {p.file.path for p in run.parts} | {i.file.path for s in run.series for i in s.inputs}
+    for part, remark in merge.precedence(run.parts):
+        ledger.note(part.file.name, 0, remark)
     if found.strangers:
         names = [file.name for file in found.strangers]
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""

@@ -9,8 +9,16 @@ from typing import Any
 
 from rollprof.adapters.base import Evidence, Interpretation, MetricPart, RolloutSummary
 
-EXACTNESS = {"metrics": 0, "config": 1, "console": 2}
-"""Lower is more exact: a file logger keeps every digit, a console line may keep three."""
+EXACTNESS: Mapping[tuple[str, str], int] = {
+    ("metrics", "exact"): 0,
+    ("metrics", "unknown"): 0,
+    ("config", "unknown"): 1,
+    ("console", "exact"): 2,
+    ("metrics", "float32"): 3,
+}
+"""By role and precision, lower is more exact: a file logger keeps every digit, a console line may be damaged,
+TensorBoard keeps seven digits; all other consoles come last, which may keep three."""
+PRINTED = 4
 
 
 @dataclass(slots=True)
@@ -24,9 +32,25 @@ class Merged:
     hints: dict[str, str] = field(default_factory=dict)
 
 
+def exactness(part: MetricPart) -> int:
+    """Rank of a part: lower is more exact."""
+    return EXACTNESS.get((part.claim.role, part.precision), PRINTED)
+
+
 def by_exactness(parts: Iterable[MetricPart]) -> list[MetricPart]:
-    """Parts, the most exact first; stable among equals."""
-    return sorted(parts, key=lambda p: EXACTNESS.get(p.claim.role, 3))
+    """Parts, the most exact first; of equals the one that was written last, since a resumed run logs steps
+    again. Stable where the clock does not tell."""
+    return sorted(parts, key=lambda p: (exactness(p), -last_time(p)))
+
+
+def last_time(part: MetricPart) -> float:
+    """When the last of its records was logged; 0 where it has no clock."""
+    return max((r.time for r in part.metrics if r.time is not None), default=0.0)
+
+
+def first_time(part: MetricPart) -> float:
+    """When the first of its records was logged; infinity where it has no clock."""
+    return min((r.time for r in part.metrics if r.time is not None), default=math.inf)
 
 
 def merge(parts: Sequence[MetricPart]) -> Merged:
@@ -50,6 +74,32 @@ def merge(parts: Sequence[MetricPart]) -> Merged:
         for name, hint in part.hints.items():
             merged.hints.setdefault(name, hint)
     return merged
+
+
+def precedence(parts: Sequence[MetricPart]) -> list[tuple[MetricPart, str]]:
+    """(part, remark) for each file whose values stand in a more exact one too: which one counts."""
+    remarks: list[tuple[MetricPart, str]] = []
+    told: dict[str, tuple[MetricPart, set[tuple[int, str]]]] = {}
+    for part in by_exactness(parts):
+        mine = {(r.step, r.key) for r in part.metrics if r.step is not None}
+        for better, theirs in told.values():
+            if better.file.path != part.file.path and (both := mine & theirs):
+                steps = len({step for step, _ in both})
+                remarks.append(
+                    (
+                        part,
+                        f"{len(both)} values of {steps} steps are in {better.file.name} too, "
+                        f"which {_why(better, part)}: its values count",
+                    )
+                )
+                break
+        known = told.setdefault(part.file.path, (part, set()))
+        known[1].update(mine)
+    return remarks
+
+
+def _why(better: MetricPart, part: MetricPart) -> str:
+    return "is more exact" if exactness(better) < exactness(part) else "is as exact and comes first"
 
 
 def values_by_step(part: MetricPart) -> dict[int, dict[str, float]]:

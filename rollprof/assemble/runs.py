@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rollprof.adapters.base import MetricPart, RolloutSummary
-from rollprof.assemble.merge import values_by_step
+from rollprof.assemble.merge import first_time, last_time, values_by_step
 from rollprof.assemble.renumbering import renumber
 from rollprof.assemble.series import Series, StepKey
 from rollprof.errors import InputProblem, UsageProblem
@@ -60,8 +60,9 @@ def candidates(
     with; two training dumps that claim the same run make two candidates, since only one of them can be it.
     """
     parts = renumber(parts, lambda a, b: _agree([(a, b)]))
-    runs = [Candidate("", list(group)) for group in _join_parts([p for p in parts if p.metrics])]
-    bare = [p for p in parts if not p.metrics]
+    stepped = [p for p in parts if any(r.step is not None for r in p.metrics)]
+    runs = [Candidate("", list(group)) for group in _join_parts(stepped)]
+    bare = [p for p in parts if p not in stepped]
     training = [s for s in series if s.split == "train"]
     evaluation = [s for s in series if s.split == "eval"]
     found: list[Candidate] = []
@@ -118,22 +119,67 @@ def choose(found: Sequence[Candidate], wanted: str | None, shown: str) -> Candid
 
 
 def _join_parts(parts: Sequence[MetricPart]) -> list[list[MetricPart]]:
+    """Groups of parts of one run. A part that agrees with several groups joins them, unless these overlap
+    and are known to be different runs."""
     groups: list[list[MetricPart]] = []
     values = {id(p): values_by_step(p) for p in parts}
+
+    def same(a: MetricPart, b: MetricPart) -> bool:
+        return _same_run(a, b, values[id(a)], values[id(b)])
+
     for part in parts:
-        home = next(
-            (
-                g
-                for g in groups
-                if any(_same_run(part, other, values[id(part)], values[id(other)]) for other in g)
-            ),
-            None,
-        )
+        home: list[MetricPart] | None = None
+        for group in list(groups):
+            if not any(same(part, other) for other in group):
+                continue
+            if home is None:
+                home = group
+                home.append(part)
+            elif not any(_apart(a, b, values[id(a)], values[id(b)]) for a in home for b in group):
+                home += group
+                groups.remove(group)
         if home is None:
             groups.append([part])
-        else:
-            home.append(part)
     return groups
+
+
+def _apart(
+    a: MetricPart,
+    b: MetricPart,
+    a_values: Mapping[int, Mapping[str, float]],
+    b_values: Mapping[int, Mapping[str, float]],
+) -> bool:
+    """True for parts that cannot be one run: two runs of a file, or of a tracker, with steps in common."""
+    if a.file.path == b.file.path and a.label != b.label:
+        return True
+    if not _comparable_ids(a, b):
+        return False
+    if a.run_id == b.run_id:
+        return _restarted(a, b)
+    return bool(a_values.keys() & b_values.keys())
+
+
+def _comparable_ids(a: MetricPart, b: MetricPart) -> bool:
+    """Whether the run ids are of one kind: those of two trackers name the same run differently."""
+    if a.run_id is None or b.run_id is None:
+        return False
+    kinds = [r.partition(":")[0] if ":" in r else "" for r in (a.run_id, b.run_id)]
+    return kinds[0] == kinds[1]
+
+
+def _restarted(a: MetricPart, b: MetricPart) -> bool:
+    """True where the later of two files of one name begins no later than the earlier one did: the same
+    folder was used for a new run."""
+    if a.file.path == b.file.path:
+        return False
+    earlier, later = (a, b) if first_time(a) <= first_time(b) else (b, a)
+    if not last_time(earlier) or first_time(later) < last_time(earlier):
+        return False
+    return _first_step(later) <= _first_step(earlier)
+
+
+def _first_step(part: MetricPart) -> int:
+    return min(r.step for r in part.metrics if r.step is not None)
 
 
 def _same_run(
@@ -156,8 +202,8 @@ def _agree(pairs: Iterable[tuple[Mapping[str, float], Mapping[str, float]]]) -> 
     for one, other in pairs:
         for key in one.keys() & other.keys():
             x, y = one[key], other[key]
-            if math.isnan(x) or math.isnan(y):
-                continue
+            if math.isnan(x) or math.isnan(y) or max(abs(x), abs(y)) < ROUNDING:
+                continue  # numbers that every run has say nothing about which one this is
             compared += 1
             agreeing += close(x, y)
     return compared >= MIN_AGREEING_KEYS and agreeing >= AGREEING_SHARE * compared
@@ -237,7 +283,10 @@ def _set_names(found: Sequence[Candidate]) -> None:
     for i, candidate in enumerate(found):
         part = candidate.parts[0] if candidate.parts else None
         name = candidate.series[0].name if candidate.series else part.file.name if part else "run"
-        if part and part.run_id:
+        named = next((p.name for p in candidate.parts if p.run_id and p.name), None)
+        if named is not None:
+            name = named
+        elif part and part.run_id and ":" not in part.run_id:
             name = part.run_id
         elif part and part.label and last.get(part.file.path) != i:
             name, candidate.older = f"{name}#{part.label}", 1

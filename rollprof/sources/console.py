@@ -8,12 +8,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from rollprof.schema.ledger import Ledger
+from rollprof.sources import swanlab_log, wandb_log
 from rollprof.sources.opening import damage_of, open_bytes
 from rollprof.sources.prefixes import clock, spoken, without_transport
 from rollprof.sources.records import SniffedFile, TextLine
 from rollprof.sources.splitting import BOM, TOO_LONG, physical_lines
 from rollprof.sources.terminal_text import ODD, drawn, strip_escapes, visible
 from rollprof.sources.wraps import rejoin
+
+TRACKED = {"wandb": wandb_log.console_chunks, "swanlab": swanlab_log.console_chunks}
+"""Trackers that keep the console in their own log."""
 
 
 def read_console(file: SniffedFile, ledger: Ledger, *, redraws: bool = False) -> Iterator[TextLine]:
@@ -26,6 +30,9 @@ def read_console(file: SniffedFile, ledger: Ledger, *, redraws: bool = False) ->
     of them has lines=1, the others 0, so that sums count physical lines. Each physical line is counted
     once in the ledger: repaired where invalid UTF-8 or NULs had to be replaced, read otherwise.
     """
+    if file.metadata.get("sink") in TRACKED:
+        yield from read_tracked_console(file, redraws=redraws)
+        return
     offset, raw = 0, None
     with open_bytes(file.path, file.compression) as stream:
         for offset, raw, complete in physical_lines(stream):
@@ -44,6 +51,32 @@ def read_console(file: SniffedFile, ledger: Ledger, *, redraws: bool = False) ->
         damage = damage_of(stream)
         if damage is not None:
             ledger.note(file.name, offset + len(raw or b""), damage)
+
+
+def read_tracked_console(file: SniffedFile, *, redraws: bool = False) -> Iterator[TextLine]:
+    """The console lines that a tracker kept in its own log, each with the time when its last piece was
+    written. They are counted with the log's records, not as lines."""
+    for offset, time, text, complete in whole_lines(TRACKED[file.metadata["sink"]](file)):
+        for actor, pid, own, part in _parts(text.replace("\0", ""), redraws):
+            yield TextLine(part, actor, pid, own if time is None else time, offset, 0, complete)
+
+
+def whole_lines(
+    chunks: Iterator[tuple[int, float | None, str]],
+) -> Iterator[tuple[int, float | None, str, bool]]:
+    """(offset, time, line, whether its end was written) of text that was written piece by piece."""
+    begun, start, last = "", 0, None
+    for offset, time, text in chunks:
+        start = start if begun else offset
+        for i, piece in enumerate(text.split("\n")):
+            if i:
+                yield start, last, begun, True
+                begun, start = "", offset
+            begun += piece
+            if piece.strip():
+                last = time
+    if begun:
+        yield start, last, begun, False
 
 
 def _decode(raw: bytes, offset: int) -> tuple[str, str | None]:

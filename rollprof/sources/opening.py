@@ -71,7 +71,8 @@ def fingerprint(path: str) -> str:
     """32 hex digits from the size and the first and last 64 KiB: cheap at any size.
 
     A log that grew, or was written anew, has another fingerprint; a change in the middle that keeps the
-    size is not seen.
+    size is not seen. What is read along with the file (a database's write-ahead log, the metrics of a run
+    in a file store) counts by size.
     """
     with open_plain(path) as file:
         size = os.fstat(file.fileno()).st_size
@@ -80,7 +81,17 @@ def fingerprint(path: str) -> str:
         if size > EDGE:
             file.seek(max(EDGE, size - EDGE))
             digest.update(file.read(EDGE))
+    for size in _companions(Path(path)):
+        digest.update(f"+{size}".encode())
     return digest.hexdigest()
+
+
+def _companions(path: Path) -> list[int]:
+    log = path.with_name(f"{path.name}-wal")
+    beside = [log] if log.is_file() else []
+    if path.name == "meta.yaml":
+        beside += sorted(entry for entry in (path.parent / "metrics").rglob("*") if entry.is_file())
+    return [entry.stat().st_size for entry in beside]
 
 
 def spool_stdin() -> str:

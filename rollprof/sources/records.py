@@ -76,7 +76,8 @@ class SniffedFile:
     `path` is absolute, `name` relative to what the user gave (and what every message shows). `head` is
     the first 64 KiB after decompression (4 KiB of JSON), `objects` the first JSON objects with long texts
     and lists clipped, `columns` a Parquet file's column names and `metadata` its key-value metadata.
-    `metadata["problem"]` says why a file could not be read.
+    `metadata["problem"]` says why a file could not be read. `metadata["sink"]` names the tracker that wrote
+    the file (see `sources.sinks`), and `columns` are then the keys of its scalars.
     """
 
     path: str

@@ -21,6 +21,7 @@ from rollprof.sources.mending import mend
 from rollprof.sources.opening import detect_compression, open_bytes
 from rollprof.sources.parquet import open_parquet
 from rollprof.sources.records import FileKind, SniffedFile
+from rollprof.sources.sink_sniffing import as_sink
 from rollprof.sources.skeleton import clipped, skeleton
 from rollprof.sources.splitting import BOM, physical_lines
 
@@ -50,6 +51,7 @@ _BINARY_MAGIC = (
     b"\x80\x05",
     b"\x93NUMPY",
     b":W&B",
+    b":SWL",
     b"\x7fELF",
     b"\x89PNG",
     b"\x89HDF",
@@ -59,7 +61,7 @@ _BINARY_MAGIC = (
     b"\xff\xfe",
     b"\xfe\xff",
 )
-"""Databases, archives, pickles, arrays, wandb's own log, images, other compressions, UTF-16."""
+"""Databases, archives, pickles, arrays, trackers' own logs, images, other compressions, UTF-16."""
 
 
 def sniff(path: str, name: str) -> SniffedFile:
@@ -77,8 +79,8 @@ def sniff(path: str, name: str) -> SniffedFile:
     if not head.strip(_SPACE + BOM):
         return replace(plain, kind="empty" if len(head) < HEAD else "binary")
     if _is_binary(head):
-        return replace(plain, kind="binary")
-    return _text(plain)
+        return as_sink(replace(plain, kind="binary"))
+    return as_sink(_text(plain))
 
 
 def keys_of(file: SniffedFile) -> tuple[str, ...]:
@@ -102,14 +104,18 @@ def _parquet(plain: SniffedFile) -> SniffedFile:
     try:
         with open_parquet(plain.path, plain.name) as opened:
             metadata = opened.schema_arrow.metadata or {}
-            return replace(
-                plain,
-                kind="parquet",
-                columns=tuple(opened.schema_arrow.names),
-                metadata={
-                    k.decode("utf-8", "replace"): v.decode("utf-8", "replace") for k, v in metadata.items()
-                },
-                rows=opened.metadata.num_rows,
+            return as_sink(
+                replace(
+                    plain,
+                    kind="parquet",
+                    columns=tuple(opened.schema_arrow.names),
+                    metadata={
+                        k.decode("utf-8", "replace"): v.decode("utf-8", "replace")
+                        for k, v in metadata.items()
+                        if k != b"sink"
+                    },
+                    rows=opened.metadata.num_rows,
+                )
             )
     except InputProblem as problem:  # said again when someone asks for its rows
         return replace(plain, kind="parquet", metadata={"problem": problem.message})

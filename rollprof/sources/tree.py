@@ -13,6 +13,8 @@ from pathlib import Path
 
 from rollprof.errors import InputProblem
 from rollprof.schema.tables import ROLLOUTS, STEPS
+from rollprof.sources.databases import SHM, WAL
+from rollprof.sources.mlflow import ANCHOR, is_run_folder
 from rollprof.sources.opening import spool, spool_stdin
 from rollprof.sources.records import SniffedFile
 from rollprof.sources.searching import search_text
@@ -21,6 +23,9 @@ from rollprof.sources.sniffing import keys_of, sniff
 MANY = 200
 FEW_OBJECTS = 4
 """Objects that are kept of each file where there are many: a dump may have tens of thousands."""
+
+SETTINGS_FOLDERS = (".hydra",)
+"""Hidden folders that hold the settings of a run."""
 
 STDIN = "-"
 STDIN_NAME = "standard-input"
@@ -121,13 +126,20 @@ def _in_folder(folder: Path) -> list[tuple[str, str]]:
             if (info.st_dev, info.st_ino) in seen or (here != folder and _is_dataset(here)):
                 continue
             seen.add((info.st_dev, info.st_ino))
-            visible = [entry for entry in here.iterdir() if not entry.name.startswith(".")]
+            visible = [e for e in here.iterdir() if not e.name.startswith(".") or e.name in SETTINGS_FOLDERS]
+            if is_run_folder(here):  # its hundreds of small files are one run, read through its first
+                visible = [here / ANCHOR]
             waiting += [entry for entry in visible if entry.is_dir()]
-            found = [entry for entry in visible if entry.is_file()]
+            found = [entry for entry in visible if entry.is_file() and not _belongs(entry, visible)]
         except OSError:
             found = [here]
         files += [(str(entry), entry.relative_to(folder).as_posix()) for entry in found]
     return sorted(files, key=lambda pair: natural_key(pair[1]))
+
+
+def _belongs(entry: Path, visible: Sequence[Path]) -> bool:
+    """A database's write-ahead log and its index are read with the database."""
+    return entry.name.endswith((WAL, SHM)) and entry.with_name(entry.name[: -len(WAL)]) in visible
 
 
 def _is_dataset(folder: Path) -> bool:

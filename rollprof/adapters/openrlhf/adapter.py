@@ -16,8 +16,10 @@ from rollprof.adapters.base import (
     RowMapper,
 )
 from rollprof.adapters.openrlhf import dumps
+from rollprof.adapters.sinks import claim_sink, read_tracked
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
+from rollprof.sources.sinks import sink_of
 
 
 class OpenRLHFAdapter:
@@ -33,6 +35,10 @@ class OpenRLHFAdapter:
         return BRINGS
 
     def claim(self, file: SniffedFile) -> Claim | None:
+        if sink_of(file) is not None:
+            from rollprof.adapters.openrlhf.tracked import VOCABULARY
+
+            return claim_sink(file, VOCABULARY)
         from rollprof.adapters.openrlhf.detect import claim
 
         return claim(file)
@@ -46,6 +52,11 @@ class OpenRLHFAdapter:
         return Mapped(mapper, context.columns)
 
     def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
+        if sink_of(file) is not None and claim.role == "metrics":
+            from rollprof.adapters.openrlhf import console
+            from rollprof.adapters.openrlhf.tracked import VOCABULARY
+
+            return read_tracked(file, claim, ledger, VOCABULARY, console.read)
         if claim.role != "console":
             return []
         from rollprof.adapters.openrlhf import console

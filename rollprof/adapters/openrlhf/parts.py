@@ -62,7 +62,7 @@ def _resumes(launch: Launch, run: Sequence[Launch]) -> bool:
 
 
 def _part(file: SniffedFile, claim: Claim, run: Sequence[Launch], label: str, ledger: Ledger) -> MetricPart:
-    part = MetricPart(file, claim, hints=dict(claim.hints), label=label)
+    part = MetricPart(file, claim, hints=dict(claim.hints), label=label, precision="exact")
     for launch in run:
         if launch.steps:
             _forget_from(part, launch.steps[0], file.name, ledger)

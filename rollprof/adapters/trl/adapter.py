@@ -15,9 +15,11 @@ from rollprof.adapters.base import (
     MetricPart,
     RowMapper,
 )
+from rollprof.adapters.sinks import claim_sink, read_tracked
 from rollprof.adapters.trl.completions import CompletionMapper
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
+from rollprof.sources.sinks import sink_of
 
 
 class TrlAdapter:
@@ -33,6 +35,10 @@ class TrlAdapter:
         return BRINGS
 
     def claim(self, file: SniffedFile) -> Claim | None:
+        if sink_of(file) is not None:
+            from rollprof.adapters.trl.tracked import VOCABULARY
+
+            return claim_sink(file, VOCABULARY)
         from rollprof.adapters.trl.detect import claim
 
         return claim(file)
@@ -46,6 +52,11 @@ class TrlAdapter:
         return Mapped(mapper, context.columns)
 
     def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
+        if sink_of(file) is not None and claim.role == "metrics":
+            from rollprof.adapters.trl.stdout import read_stdout
+            from rollprof.adapters.trl.tracked import VOCABULARY
+
+            return read_tracked(file, claim, ledger, VOCABULARY, read_stdout)
         if claim.role == "console":
             from rollprof.adapters.trl.stdout import read_stdout
 

@@ -41,7 +41,9 @@ def interpret(evidence: Evidence) -> Interpretation:
     rows = {s: steps.train_row(s, own, covered[s], conditions) for s, own in logs.items()}
     clocked: steps.Clocked | None = None
     short: list[int] = []
+    tracked: list[int] = []
     if not asynchronous:
+        tracked = steps.add_timers(rows, evidence.metrics, covered)
         clocked = steps.add_clock(rows, evidence.metrics, covered)
         short = steps.add_tokens(
             rows, logs, covered, conditions, counted=evidence.hints.get("steps") == "counted"
@@ -59,7 +61,10 @@ def interpret(evidence: Evidence) -> Interpretation:
         version=_version(evidence, keys, conditions),
         trainer=_trainer(evidence, keys, asynchronous),
         alarms=alarms_of(evidence, logs, everything, covered, conditions, short),
-        notes=list(_notes(evidence, logs, rows, covered, conditions, clocked)),
+        notes=[
+            *_notes(evidence, logs, rows, covered, conditions, clocked if not tracked else None),
+            *_tracked_notes(rows, tracked),
+        ],
     )
 
 
@@ -160,6 +165,16 @@ def _notes(
         yield "queue_wait_time_s is a mean per sample, so the trainer's waiting time per step is not known"
     if local_mean(logs):
         yield "completion_length is the mean of the first process alone; completions/mean_length is used"
+
+
+def _tracked_notes(rows: Mapping[int, Mapping[str, Any]], clocked: Sequence[int]) -> Iterator[str]:
+    if clocked:
+        yield (
+            f"step_s of {len(clocked)} steps is the time from log to log by the tracker's clock: "
+            "TRL logged no step_time"
+        )
+    if any("generate_s" in row for row in rows.values()):
+        yield "generate_s is what the first process's timer counted (profiling/Time taken)"
 
 
 def _reuse_times(rows: Mapping[int, Mapping[str, Any]], reuse: Sequence[int]) -> Iterator[str]:

@@ -10,10 +10,14 @@ from typing import Any, Literal
 from rollprof.adapters.trl.progress import ELAPSED
 from rollprof.adapters.trl.vocabulary import (
     CLIPPED,
+    GENERATE,
     MAX,
     MAX_TERMINATED,
     MEAN,
     MIN,
+    REWARD,
+    SINCE,
+    SYNC,
     TOKENS,
     value,
 )
@@ -201,6 +205,28 @@ def add_clock(
             wider = (start, end) != (windows[step].since, step)
             taken = "shared" if wider or taken == "shared" else "own"
     return taken
+
+
+def add_timers(
+    rows: Mapping[int, Row], logs: Mapping[int, Values], windows: Mapping[int, Window]
+) -> list[int]:
+    """Times that only trackers have: the first process's timers, as means over the steps of a window, and
+    the time from log to log where TRL logged no `step_time`. Returns the steps that got the latter.
+
+    It holds checkpoints that were saved between the logs; a time that holds an evaluation is not there.
+    """
+    clocked: list[int] = []
+    for step, row in rows.items():
+        steps, said = windows[step].steps, logs[step]
+        for column, key in (("generate_s", GENERATE), ("reward_s", REWARD), ("weight_sync_s", SYNC)):
+            seconds = value(said, key)
+            if seconds is not None:
+                row[column] = seconds / steps
+        since = value(said, SINCE)
+        if "step_s" not in row and since is not None and windows[step].whole:
+            row["step_s"] = since / steps
+            clocked.append(step)
+    return clocked
 
 
 def add_tokens(

@@ -30,6 +30,12 @@ GENERATION = (MEAN, MIN, MAX, CLIPPED, "reward", "frac_reward_zero_std", TOKENS)
 
 SUMMARY = ("train_runtime", "train_samples_per_second", "train_steps_per_second", "train_loss", "total_flos")
 
+GENERATE, REWARD, SYNC = "log/generate_s", "log/calculate_rewards_s", "log/move_model_s"
+"""Seconds that the first process's timers counted between two logs (only trackers have them)."""
+SINCE = "log/since_previous_log_s"
+"""Seconds since the log before, by a tracker's clock."""
+OUTSIDE = ("profiling/", "log/")
+
 ASYNC_OLD = (
     "queue_wait_time_s",
     "buffer_qsize",
@@ -56,7 +62,7 @@ def training(values: Mapping[str, float]) -> dict[str, float]:
     return {
         k: v
         for k, v in values.items()
-        if not k.startswith("eval_") and k not in SUMMARY and k not in (ELAPSED, "epoch")
+        if not k.startswith(("eval_", *OUTSIDE)) and k not in SUMMARY and k not in (ELAPSED, "epoch")
     }
 
 

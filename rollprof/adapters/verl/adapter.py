@@ -15,9 +15,11 @@ from rollprof.adapters.base import (
     MetricPart,
     RowMapper,
 )
+from rollprof.adapters.sinks import claim_sink, read_tracked
 from rollprof.adapters.verl.dumps import DumpMapper
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
+from rollprof.sources.sinks import sink_of
 
 
 class VerlAdapter:
@@ -33,6 +35,10 @@ class VerlAdapter:
         return BRINGS
 
     def claim(self, file: SniffedFile) -> Claim | None:
+        if sink_of(file) is not None:
+            from rollprof.adapters.verl.tracked import VOCABULARY
+
+            return claim_sink(file, VOCABULARY)
         from rollprof.adapters.verl.detect import claim
 
         return claim(file)
@@ -46,6 +52,11 @@ class VerlAdapter:
         return Mapped(mapper, context.columns)
 
     def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
+        if sink_of(file) is not None and claim.role == "metrics":
+            from rollprof.adapters.verl import console
+            from rollprof.adapters.verl.tracked import VOCABULARY
+
+            return read_tracked(file, claim, ledger, VOCABULARY, console.read)
         if claim.role == "metrics":
             from rollprof.adapters.verl import filelogger
 

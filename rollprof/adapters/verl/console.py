@@ -99,7 +99,9 @@ class ConsoleReader:
             metrics=run.metrics if run is not None else [],
             config=configuration.merged(launch.config() for launch in launches),
             hints=hints,
-            run_id=ids[-1] if ids else None,
+            run_id=f"wandb:{ids[-1]}" if ids else None,
+            name=ids[-1] if ids else "",
+            precision="exact" if hints.get("mark.repr") else "printed",
             label=label,
         )
 

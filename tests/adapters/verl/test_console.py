@@ -253,7 +253,8 @@ def test_what_verl_says_beside_its_step_lines(read: Read) -> None:
     )
     (part,), _ = read(log)
     hints = part.hints
-    assert part.run_id == "fly0irr6"
+    assert part.run_id == "wandb:fly0irr6"
+    assert part.name == "fly0irr6"
     assert hints["entry"] == "recipe.dapo.main_dapo"
     assert hints["dump_dir"] == "/data/dump dir"
     assert hints["v1_status"].startswith(
