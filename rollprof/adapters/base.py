@@ -149,12 +149,14 @@ class Evidence:
 class Alarm:
     """Numbers that contradict each other, or a trap of this framework met in this log.
 
-    `code` is stable, `text` one sentence, `evidence` the numbers.
+    `code` is stable, `text` one sentence, `evidence` the numbers. `handled`: a known trap that the reading
+    has taken account of, worth a remark; anything else casts doubt on the figures and mutes advice.
     """
 
     code: str
     text: str
     evidence: Mapping[str, Any] = field(default_factory=dict)
+    handled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,6 +193,7 @@ FACT_NAMES: tuple[str, ...] = (
     "multi_turn",  # bool
     "engine_name",  # vllm | sglang | hf | ...
     "model",
+    "grader",  # what scored the responses: a reward function, manager or model
 )
 
 CONFIG_OVERRIDES: tuple[str, ...] = ("gpus", "engines", "max_num_seqs", "response_cap", "group_size")

@@ -179,3 +179,11 @@ def _parsed(value: str) -> float | None:
         wrapped = _WRAPPED.match(value.strip())
         return _parsed(wrapped.group(1)) if wrapped else {"true": 1.0, "false": 0.0}.get(value.lower())
     return plain if math.isfinite(plain) else None
+
+
+def short_path(text: str) -> str:
+    """The end of a path that names a thing: `reward_func.py`, `Qwen/Qwen3-4B`. Folders of a machine do not
+    belong into a dataset that people share."""
+    parts = [p for p in text.replace("\\", "/").split("/") if p]
+    local = text.startswith(("/", "~", ".")) or "\\" in text
+    return parts[-1] if local and parts else "/".join(parts[-2:])

@@ -8,7 +8,7 @@ from typing import Any
 
 from rollprof import __version__
 from rollprof.adapters import registry
-from rollprof.adapters.base import Interpretation, MetricPart, RolloutSummary
+from rollprof.adapters.base import Fact, Interpretation, MetricPart, RolloutSummary
 from rollprof.assemble import merge
 from rollprof.assemble.facts import as_meta, parse_overrides, with_overrides
 from rollprof.assemble.inputs import Input, Recognised, recognise
@@ -278,7 +278,10 @@ def _meta(
         "run": run.name,
         "other_runs": list(plan_.others),
         "facts": as_meta(facts),
-        "alarms": [{"code": a.code, "text": a.text, "evidence": dict(a.evidence)} for a in reading.alarms],
+        "alarms": [
+            {"code": a.code, "text": a.text, "evidence": dict(a.evidence), "handled": a.handled}
+            for a in reading.alarms
+        ],
         "notes": list(reading.notes) + _notes(totals, scale),
         "brings": {
             column: {"option": b.option, "releases": b.releases} for column, b in sorted(brings.items())
@@ -287,7 +290,22 @@ def _meta(
         "sources": plan_.sources(),
         "options": plan_.options.as_meta(),
         "rollprof": __version__,
+        "versions": _versions(framework, reading, facts),
     }
+
+
+def _versions(framework: str, reading: Interpretation, facts: Mapping[str, Fact]) -> dict[str, str]:
+    """Framework, model and grader, as far as the log names them."""
+    named = {framework: reading.version}
+    for name in ("model", "grader", "engine_name"):
+        if name in facts:
+            named[name] = facts[name].value
+    named.update(
+        (name.removesuffix("_version"), fact.value)
+        for name, fact in facts.items()
+        if name.endswith("_version")
+    )
+    return {name: str(value) for name, value in sorted(named.items()) if value}
 
 
 def _framework(run: Candidate) -> str:

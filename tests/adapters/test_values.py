@@ -154,3 +154,17 @@ def test_nothing_raises(value: Any) -> None:
     values.seconds(value)
     values.moment(value)
     assert values.finish_reason(value) in (None, *FINISH_REASONS)
+
+
+@pytest.mark.parametrize(
+    ("path", "short"),
+    [
+        ("/home/me/rl/reward_func.py", "reward_func.py"),
+        ("~/models/qwen", "qwen"),
+        ("Qwen/Qwen3-4B", "Qwen/Qwen3-4B"),
+        ("naive", "naive"),
+        ("C:\\jobs\\score.py", "score.py"),
+    ],
+)
+def test_paths_are_told_by_their_end(path: str, short: str) -> None:
+    assert values.short_path(path) == short

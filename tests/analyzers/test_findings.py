@@ -165,3 +165,14 @@ def test_sentences_end_and_carry_numbers() -> None:
             assert f.text[0].isupper()
             assert f.text.endswith(".")
             assert f.evidence
+
+
+def test_a_trap_that_was_handled_is_a_remark_and_mutes_nothing() -> None:
+    trap = {"code": "pass-rate", "text": "a rate of 133 % is a third", "evidence": {}, "handled": True}
+    doubt = {**trap, "handled": False}
+    told = analyzed(straggler_512(), alarms=[trap])
+    assert finding(told, "pass-rate").severity == "low"
+    assert finding(told, "tail_dominates").next
+    muted = analyzed(straggler_512(), alarms=[doubt])
+    assert finding(muted, "pass-rate").severity == "alarm"
+    assert not finding(muted, "tail_dominates").next

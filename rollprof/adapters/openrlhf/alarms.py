@@ -53,6 +53,7 @@ def _pass_rate(found: Findings) -> Iterator[Alarm]:
         f"dynamic_filtering_pass_rate says {logged:.2f} %, but since 0.9.9 that is the rate times the group "
         f"size: the share of prompts kept is {true}",
         {"logged_percent": logged, "share": sampling.share},
+        handled=True,
     )
 
 
@@ -82,6 +83,7 @@ def _means_disagree(found: Findings) -> Iterator[Alarm]:
             f"in {len(apart)} steps the responses trained on are not those generated: mean {trained:g} "
             f"and {rolled:g} tokens in step {step} (a remainder that fills no batch is dropped)",
             {"steps": len(apart), "step": step, "trained_mean": trained, "generated_mean": rolled},
+            handled=True,
         )
 
 

@@ -26,7 +26,12 @@ def facts_of(config: Mapping[str, Any], hints: Mapping[str, str], sums_up: bool 
     facts.update(_placement(config, asynchronous=facts["mode"].value == "async"))
     facts.update(_queue(facts, config))
     if name := values.text(config.get("actor.model_name_or_path")):
-        facts["model"] = Fact(name, "config", "actor.model_name_or_path")
+        facts["model"] = Fact(values.short_path(name), "config", "actor.model_name_or_path")
+    for path in ("reward.remote_url", "reward.model_name_or_path"):
+        said = config.get(path)
+        if grader := values.text(said[0] if isinstance(said, list | tuple) and said else said):
+            facts["grader"] = Fact(values.short_path(grader), "config", path)
+            break
     return facts
 
 

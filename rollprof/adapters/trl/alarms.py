@@ -49,6 +49,7 @@ def _clipped(logs: Logs, conditions: Conditions) -> Iterator[Alarm]:
         "trl-negative-clipped-ratio",
         f"completions/clipped_ratio is negative: TRL 0.18.0 divides by the responses of one process; {done}",
         {"steps": len(negative), "lowest": min(negative.values())},
+        handled=True,
     )
 
 
@@ -61,6 +62,7 @@ def _zero_counted(logs: Logs, conditions: Conditions) -> Iterator[Alarm]:
         "truncated responses count as 0 tokens in this log (mask_truncated_completions before TRL 0.18): "
         f"the lengths of {len(affected)} steps are left out",
         {"steps": len(affected), "first": min(affected, default=None)},
+        handled=True,
     )
 
 

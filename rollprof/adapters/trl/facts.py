@@ -7,6 +7,7 @@ from typing import Any
 
 from rollprof.adapters import values
 from rollprof.adapters.base import Evidence, Fact
+from rollprof.adapters.trl.derived import reward_functions
 from rollprof.adapters.trl.processes import (
     generation_batch,
     generator,
@@ -42,6 +43,7 @@ def facts_of(evidence: Evidence, asynchronous: str, keys: Sequence[str]) -> dict
         ),
         "engine_name": _engine_name(config, keys, kind),
         "model": _model(config),
+        "grader": _grader(evidence),
     }
     if batch is not None and group is not None and int(batch.value) % int(group.value) == 0:
         facts["prompts_per_step"] = Fact(batch.value // group.value, "derived", f"{batch.how} / {group.how}")
@@ -147,9 +149,14 @@ def _engine_name(config: Config, keys: Sequence[str], kind: str | None) -> Fact 
     return None
 
 
+def _grader(evidence: Evidence) -> Fact | None:
+    names = reward_functions(evidence.metrics.values())
+    return Fact(", ".join(names), "logged", "names of the reward metrics") if names else None
+
+
 def _model(config: Config) -> Fact | None:
     for name in ("model", "model_name_or_path"):
         said = values.text(config.get(name))
         if said is not None:
-            return Fact(said, "config", name)
+            return Fact(values.short_path(said), "config", name)
     return None

@@ -43,7 +43,7 @@ def _clip_ratio(evidence: Evidence, reading: Reading) -> Iterator[Alarm]:
             "response_length/clip_ratio means the share at the cap in one trainer and something else in the "
             "v1 trainer, and this log does not say which wrote it: no truncated share from it"
         )
-    yield Alarm("clip-ratio-v1", text, {"steps": len(steps)})
+    yield Alarm("clip-ratio-v1", text, {"steps": len(steps)}, handled=True)
 
 
 def _model_length(reading: Reading, facts: Mapping[str, Fact]) -> Iterator[Alarm]:
@@ -107,6 +107,7 @@ def _dump(evidence: Evidence, reading: Reading, train: list[Row]) -> Iterator[Al
             "dapo-extras-misaligned",
             "the DAPO recipe dumps reward extras in another order than the responses (filtered and balanced "
             "in between): they are not used",
+            handled=True,
         )
     counts: list[tuple[int, int, int]] = []
     rewards: list[tuple[int, float, float]] = []
@@ -137,6 +138,7 @@ def _dump(evidence: Evidence, reading: Reading, train: list[Row]) -> Iterator[Al
             f"the dumped scores of step {step} average {dumped_mean:.4g}, the trainer's {logged_mean:.4g}: "
             "the reward function's own score stands in the dump, not what was trained on",
             {"step": step, "dumped": dumped_mean, "logged": logged_mean, "steps": len(rewards)},
+            handled=True,
         )
 
 
@@ -154,6 +156,7 @@ def _rollouter(evidence: Evidence, reading: Reading) -> Iterator[Alarm]:
             "the rollouter's idle_ratio counts only its last pause and reads zero here, though its log says "
             f"that it paused ({evidence.hints['rollouter_paused']})",
             {"largest": max(idle)},
+            handled=True,
         )
 
 

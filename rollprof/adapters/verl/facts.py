@@ -41,10 +41,35 @@ def facts_of(evidence: Evidence, reading: Reading) -> tuple[dict[str, Fact], lis
         facts["engine_name"] = Fact(reading.engine_name, "config", f"{ROLLOUT}.name")
     model = values.text(config.get("actor_rollout_ref.model.path"))
     if model is not None:
-        facts["model"] = Fact(model, "config", "actor_rollout_ref.model.path")
+        facts["model"] = Fact(values.short_path(model), "config", "actor_rollout_ref.model.path")
+    facts["grader"] = _grader(config)
     found = {name: fact for name, fact in facts.items() if fact is not None}
     queue = _may_queue(found)
     return ({**found, "requests_may_queue": queue} if queue is not None else found), alarms
+
+
+def _grader(config: Mapping[str, Any]) -> Fact | None:
+    """What scores responses: the user's function, a reward model, else the reward manager."""
+    enabled = config.get("reward_model.enable") or config.get("reward.reward_model.enable")
+    for path, name in GRADERS:
+        said = values.text(config.get(path))
+        if said is None or ("model.path" in path and not enabled):
+            continue
+        function = values.text(config.get(name)) if name else None
+        label = values.short_path(said)
+        return Fact(f"{label}:{function}" if function else label, "config", path)
+    return None
+
+
+GRADERS = (
+    ("reward.custom_reward_function.path", "reward.custom_reward_function.name"),
+    ("custom_reward_function.path", "custom_reward_function.name"),
+    ("reward.reward_model.model_path", ""),
+    ("reward_model.model.path", ""),
+    ("reward.reward_manager.name", ""),
+    ("reward_model.reward_manager", ""),
+)
+"""Configuration paths that name the grader, and the function in it, the most telling first."""
 
 
 def group_size_of(evidence: Evidence, reading: Reading) -> Fact | None:

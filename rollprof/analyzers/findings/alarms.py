@@ -30,7 +30,7 @@ def alarms(c: Context) -> Iterator[Finding]:
             evidence = entry.get("evidence")
             yield Finding(
                 str(entry.get("code") or "alarm"),
-                "alarm",
+                "low" if entry.get("handled") else "alarm",
                 _sentence(str(entry["text"])),
                 dict(evidence) if isinstance(evidence, Mapping) else {},
             )
