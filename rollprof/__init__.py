@@ -13,13 +13,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rollprof.api import analyze, report, to_html
+    from rollprof.api import analyze, report, to_html, whatif
     from rollprof.render.document import Report
     from rollprof.schema.store import Dataset as Run
 
 __version__ = "0.1.0"
 
-__all__ = ["Report", "Run", "__version__", "analyze", "open_run", "report", "to_html"]
+__all__ = ["Report", "Run", "__version__", "analyze", "open_run", "report", "to_html", "whatif"]
 
 
 def open_run(*paths: str, **options: Any) -> Run:
@@ -30,7 +30,7 @@ def open_run(*paths: str, **options: Any) -> Run:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("analyze", "report", "to_html"):
+    if name in ("analyze", "report", "to_html", "whatif"):
         from rollprof import api
 
         return getattr(api, name)

@@ -13,9 +13,11 @@ from rollprof.schema.store import Dataset, is_dataset, load
 
 if TYPE_CHECKING:
     from rollprof.analyzers.results import Analysis
-    from rollprof.analyzers.tables import Settings
+    from rollprof.analyzers.tables import Settings, Tables
     from rollprof.assemble.build import Plan
     from rollprof.render.document import Report
+    from rollprof.whatif.results import WhatIf
+    from rollprof.whatif.run import Options as WhatIfOptions
 
 DEFAULT_DATASET = ".rollprof"
 
@@ -135,11 +137,30 @@ def _fresh(target: str, plan: Plan) -> Dataset | None:
 def analyze(dataset: Dataset | str | Path, settings: Settings | None = None) -> Analysis:
     """Every figure of definitions that this run allows, each with its basis."""
     from rollprof.analyzers.analyze import analyze as run_analyzers
-    from rollprof.analyzers.tables import Settings, Tables
+    from rollprof.analyzers.tables import Settings
 
     if not isinstance(dataset, Dataset):
         dataset = open_run([str(dataset)])
-    tables = Tables(
+    return run_analyzers(tables_of(dataset), settings or Settings())
+
+
+def whatif(
+    dataset: Dataset | str | Path, options: WhatIfOptions | None = None, settings: Settings | None = None
+) -> WhatIf:
+    """The run replayed under every remedy, or under `options.policies`, with advice."""
+    from rollprof.analyzers.tables import Settings
+    from rollprof.whatif.run import whatif as replay
+
+    if not isinstance(dataset, Dataset):
+        dataset = open_run([str(dataset)])
+    return replay(tables_of(dataset), settings or Settings(), options)
+
+
+def tables_of(dataset: Dataset) -> Tables:
+    """The tables of a dataset as analyzers take them."""
+    from rollprof.analyzers.tables import Tables
+
+    return Tables(
         rollouts=dataset.rollouts,
         steps=dataset.steps,
         metrics=dataset.metrics,
@@ -148,7 +169,6 @@ def analyze(dataset: Dataset | str | Path, settings: Settings | None = None) -> 
         segments=dataset.segments,
         meta=_with_ledger(dataset),
     )
-    return run_analyzers(tables, settings or Settings())
 
 
 def report(
@@ -196,5 +216,7 @@ __all__ = [
     "default_dataset",
     "open_run",
     "report",
+    "tables_of",
     "to_html",
+    "whatif",
 ]

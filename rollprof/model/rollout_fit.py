@@ -19,7 +19,7 @@ MIN_ROLLOUTS = 20
 
 _EVERY = 5
 _PARTS = 5
-_CONTEXT_PER_A = (0.0, *np.geomspace(*CONTEXT_RATIO_RANGE, 5).tolist())
+CONTEXT_PER_A = (0.0, *np.geomspace(*CONTEXT_RATIO_RANGE, 5).tolist())
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +85,14 @@ def fit_rollouts(
     first = float(np.min(begin, where=np.isfinite(begin), initial=math.inf))
     queue = np.argsort(begin, kind="stable")  # a rollout without a start (nan) queues last
     seconds = (end - first)[queue]
-    progress = _progress(L[queue], whole_prompts(prompts, n)[queue], slots, engines, queue)
+    progress = progress_of(L[queue], whole_prompts(prompts, n)[queue], slots, engines, queue)
     usable = np.flatnonzero(np.isfinite(seconds) & (seconds >= 0))
     order = usable[np.argsort(seconds[usable], kind="stable")]
     return _fit(seconds[order], progress.at(order), with_context=prompts is not None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Progress:
+class Progress:
     """What each rollout's engine had done when the rollout finished: arrays (N,)."""
 
     steps: Floats
@@ -100,8 +100,8 @@ class _Progress:
     context: Floats
     engine: Ints
 
-    def at(self, rows: Ints) -> _Progress:
-        return _Progress(self.steps[rows], self.tokens[rows], self.context[rows], self.engine[rows])
+    def at(self, rows: Ints) -> Progress:
+        return Progress(self.steps[rows], self.tokens[rows], self.context[rows], self.engine[rows])
 
     def columns(self, context_per_a: float) -> Floats:
         """The columns of the least squares: k0, a, b."""
@@ -109,7 +109,7 @@ class _Progress:
         return np.column_stack([np.ones(len(steps)), steps, self.tokens])
 
 
-def _progress(L: Ints, p: Ints, slots: int | None, engines: int | ArrayLike, queue: Ints) -> _Progress:
+def progress_of(L: Ints, p: Ints, slots: int | None, engines: int | ArrayLike, queue: Ints) -> Progress:
     if isinstance(engines, int | np.integer):
         schedule = make_schedule(L, slots=slots, engines=int(engines))
     else:
@@ -124,21 +124,21 @@ def _progress(L: Ints, p: Ints, slots: int | None, engines: int | ArrayLike, que
     _, context = timeline.elapsed(
         DecodeCost(0.0, 0.0, 0.0, 1.0).seconds(timeline.width, timeline.running, timeline.context)
     )
-    return _Progress(schedule.finished.astype(np.float64), tokens, context, schedule.engine)
+    return Progress(schedule.finished.astype(np.float64), tokens, context, schedule.engine)
 
 
-def _fit(f: Floats, progress: _Progress, *, with_context: bool) -> RolloutFit:
+def _fit(f: Floats, progress: Progress, *, with_context: bool) -> RolloutFit:
     """Fit completion times `f` in ascending order."""
     n = len(f)
     held = np.arange(n) % _EVERY == _EVERY - 1
-    per_a = _CONTEXT_PER_A if with_context else (0.0,)
+    per_a = CONTEXT_PER_A if with_context else (0.0,)
     designs = [progress.columns(k) for k in per_a]
-    solutions = [_solve(X[~held], f[~held]) for X in designs]
+    solutions = [solve(X[~held], f[~held]) for X in designs]
     best = int(
         np.argmin([((X[~held] @ s - f[~held]) ** 2).sum() for X, s in zip(designs, solutions, strict=True)])
     )
     X, solution = designs[best], solutions[best]
-    k0, a, b = _solve(X, f).tolist()
+    k0, a, b = solve(X, f).tolist()
     cost = DecodeCost(k0, a, b, per_a[best] * a)
     variance = float(((f - f.mean()) ** 2).sum()) if n else 0.0
     r2 = 1.0 - float(((X @ [k0, a, b] - f) ** 2).sum()) / variance if variance else math.nan
@@ -155,7 +155,7 @@ def _fit(f: Floats, progress: _Progress, *, with_context: bool) -> RolloutFit:
     return RolloutFit(cost, r2, *errors, skill=not why, why=why, n=n, draws=draws)
 
 
-def _solve(X: Floats, f: Floats) -> Floats:
+def solve(X: Floats, f: Floats) -> Floats:
     """Non-negative least squares on columns scaled to 1, which differ by six orders of magnitude."""
     from scipy.optimize import nnls
 
@@ -178,7 +178,7 @@ def _why_not(n: int, fit_error: float, constant_error: float) -> str:
     )
 
 
-def _part_draws(f: Floats, progress: _Progress, k0: float, *, with_context: bool) -> Draws:
+def _part_draws(f: Floats, progress: Progress, k0: float, *, with_context: bool) -> Draws:
     """The posterior of the ratio from the parts of the step, each engine's cut into five of equal time."""
     rows: list[Floats] = []
     for e in np.unique(progress.engine):

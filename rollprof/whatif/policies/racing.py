@@ -17,14 +17,14 @@ from rollprof.whatif.workload import Workload, offsets
 
 def launched(kept: Ints, factor: float) -> Ints:
     """Responses launched where `kept` are needed."""
-    return np.ceil(factor * kept - 1e-9).astype(np.int64)
+    found: Ints = np.ceil(factor * kept - 1e-9).astype(np.int64)
+    return found
 
 
 def kept_of(logged: Ints, factor: float) -> Ints:
     """The most responses per prompt whose over-provisioned launch the log still has, at least 1."""
-    kept = np.floor(logged / factor + 1e-9).astype(np.int64)
-    at_least_one: Ints = np.maximum(kept, 1)
-    return at_least_one
+    kept: Ints = np.floor(logged / factor + 1e-9).astype(np.int64)
+    return np.maximum(kept, 1)
 
 
 def sub_sampled(workload: Workload, factor: float) -> tuple[Workload, Workload, Ints]:
