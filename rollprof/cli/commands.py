@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rollprof import __version__
-from rollprof.cli import analyze, convert, demo, explain, report, schema
+from rollprof.cli import analyze, check, compare, convert, demo, explain, report, schema, whatif
 from rollprof.cli.output import emit
 
 EPILOG = """\b
@@ -15,11 +15,13 @@ Examples:
   rollprof demo                            see it at work on a small sample run
   rollprof analyze outputs/grpo            the run in this directory
   rollprof report --json                   the same run again, as JSON
+  rollprof check --max-idle 0.30           exit code 1 if more GPU time than that was idle
+  rollprof compare run-a run-b             what changed, and whether it is noise
   rollprof explain slot_idle               what a figure means
 
 \b
-Exit codes: 0 done; 2 bad usage, configuration or input; 70 internal error;
-130 interrupted.
+Exit codes: 0 done; 1 a rule of check is broken; 2 bad usage, configuration
+or input; 70 internal error; 130 interrupted.
 
 \b
 Settings: [tool.rollprof] in pyproject.toml, rollprof.toml, or ROLLPROF_* in
@@ -55,6 +57,9 @@ def options(
 
 app.command(epilog=analyze.EPILOG)(analyze.analyze)
 app.command(epilog=report.EPILOG)(report.report)
+app.command(epilog=check.EPILOG)(check.check)
+app.command(epilog=compare.EPILOG)(compare.compare)
+app.command(epilog=whatif.EPILOG)(whatif.whatif)
 app.command(epilog=convert.EPILOG)(convert.convert)
 app.command(epilog=explain.EPILOG)(explain.explain)
 app.command(epilog=schema.EPILOG)(schema.schema)

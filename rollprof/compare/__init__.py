@@ -1,1 +1,1 @@
-"""Two runs side by side: what changed, by how much, whether it is noise, and what a change in time is made of."""
+"""Runs side by side: what changed, whether it is noise, and what a change in generation time is made of."""

@@ -99,7 +99,7 @@ def _usable(seconds: Floats, x: Floats) -> tuple[Floats, Floats]:
 
 
 def _good_forms(t: Floats, x: Floats, forms: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
-    """The forms that fit about as well as the best, that one first; never more costs than a third of steps."""
+    """The forms that fit about as well as the best, that one first; at most a cost for every three steps."""
     n = len(t)
     scored = []
     for form in forms:
@@ -109,8 +109,8 @@ def _good_forms(t: Floats, x: Floats, forms: tuple[tuple[int, ...], ...]) -> lis
         beta = _fit(t, x, form)
         if not beta.any():
             continue
-        rss = max(float(np.mean((1 - (x @ beta) / t) ** 2)), 1e-18)
-        # a standard error of rounding in the log: forms that are all exact are all as good
+        rss = float(np.mean((1 - (x @ beta) / t) ** 2))
+        # logs are rounded: forms that are exact up to that are all as good
         rss = max(rss, 1e-8)
         scored.append((n * np.log(rss) + 2 * k + 2 * k * (k + 1) / max(n - k - 1, 1), form))
     scored.sort(key=lambda s: (s[0], len(s[1])))

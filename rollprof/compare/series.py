@@ -103,13 +103,13 @@ def _spread(steps: Sequence[StepResult]) -> list[StepResult]:
 def _series(name: str, figure: Figure, steps: Sequence[StepResult]) -> FigureSeries:
     values = tuple(step_value(step, name) for step in steps)
     kept = values if any(v is not None for v in values) else ()
-    return FigureSeries(figure.value, figure.unit, figure.basis, figure.interval, kept)
+    value = figure.value if figure.value is not None and math.isfinite(figure.value) else None
+    ends = figure.interval if figure.interval is not None and np.isfinite(figure.interval).all() else None
+    return FigureSeries(value, figure.unit, figure.basis, ends, kept)
 
 
 def step_value(step: StepResult, name: str) -> float | None:
     """The value of a figure in one step: the figure, else the column of that name."""
     figure = step.figures.get(name)
-    if figure is not None:
-        return figure.value
-    value = step.columns.get(name)
+    value = figure.value if figure is not None else step.columns.get(name)
     return None if value is None or not math.isfinite(value) else float(value)

@@ -39,5 +39,10 @@ def _settings(run: RunInfo) -> dict[str, Any]:
     for name, known in (("gpus", run.gpus), ("engines", run.engines), ("response_cap", run.response_cap)):
         if facts.get(name) is None:
             facts[name] = known
-    versions = {f"{name} version": text for name, text in sorted(run.versions.items())}
+    # what a fact says already is not said twice
+    versions = {
+        f"{name} version": text
+        for name, text in sorted(run.versions.items())
+        if name != run.framework and name not in facts
+    }
     return {**found, **facts, **versions}

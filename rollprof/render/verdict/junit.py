@@ -12,7 +12,7 @@ SUITE = "rollprof"
 
 
 def render(verdict: Verdict, *, root: str = "") -> str:
-    """Failure for a rule that makes the run fail, error for one that cannot be computed, output for others."""
+    """Failure where a rule makes the run fail, error where it cannot be computed, output for others."""
     cases = [_case(outcome, verdict, root) for outcome in verdict.outcomes]
     counts = {
         "tests": len(cases),

@@ -41,5 +41,5 @@ _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|#~@&])")
 
 
 def escape(text: str) -> str:
-    """Text as Markdown shows it literally, on one line: no markup, link, mention or table cell comes of it."""
+    """Text as Markdown shows it literally, on one line: no markup, link, mention or cell comes of it."""
     return _SPECIAL.sub(r"\\\1", clean(text))
