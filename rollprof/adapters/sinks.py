@@ -7,6 +7,7 @@ A framework says three things about itself (`Vocabulary`); what the tracker's co
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,9 +15,12 @@ from typing import Any
 from rollprof.adapters.base import Claim, MetricPart, Precision
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
+from rollprof.sources.settings import read_settings
 from rollprof.sources.sinks import TITLES, ScalarRun, read_sink, sink_of
 
 SCORE = 0.95
+SETTINGS = "settings"
+"""Hint of a claim on a file of settings."""
 CONSOLE = ("wandb", "swanlab")
 """Trackers that keep the console beside the scalars."""
 
@@ -45,13 +49,17 @@ class Vocabulary:
     """How a framework's scalars look in a tracker.
 
     `telling(keys)`: these are its keys. `fill(part, rows, config)` gives a part the scalars under their own
-    names and training steps, and the settings under the names that the framework's other files have.
+    names and training steps, and the settings under the names that the framework's other files have;
+    `settings(config)` gives the latter alone.
     """
 
     adapter: str
     title: str
     telling: Callable[[Collection[str]], bool]
     fill: Callable[[MetricPart, Rows, Mapping[str, Any]], None]
+    settings: Callable[[Mapping[str, Any]], dict[str, Any]]
+    marks: tuple[str, ...] = ()
+    """Settings that all stand at the start of a line of a file that holds the framework's settings alone."""
 
 
 def claim_sink(file: SniffedFile, vocabulary: Vocabulary) -> Claim | None:
@@ -61,6 +69,29 @@ def claim_sink(file: SniffedFile, vocabulary: Vocabulary) -> Claim | None:
         return None
     why = f"{TITLES[sink]} with metrics of {vocabulary.title}"
     return Claim(vocabulary.adapter, "metrics", SCORE, why, hints={"sink": sink})
+
+
+def claim_settings(file: SniffedFile, vocabulary: Vocabulary) -> Claim | None:
+    """A claim on a file that holds nothing but the framework's settings, as YAML or JSON."""
+    if not vocabulary.marks:
+        return None
+    if file.kind in ("json_document", "json_lines"):
+        if len(file.objects) != 1 or not all(mark in file.objects[0] for mark in vocabulary.marks):
+            return None
+    elif file.kind != "text" or not all(_at_line_start(mark, file.head) for mark in vocabulary.marks):
+        return None
+    return Claim(vocabulary.adapter, "config", 0.9, f"settings of {vocabulary.title}", hints={SETTINGS: "1"})
+
+
+def _at_line_start(mark: str, head: bytes) -> bool:
+    return re.search(rf"^{re.escape(mark)}:".encode(), head, re.MULTILINE) is not None
+
+
+def read_settings_alone(
+    file: SniffedFile, claim: Claim, ledger: Ledger, vocabulary: Vocabulary
+) -> list[MetricPart]:
+    """One part with the settings of such a file."""
+    return [MetricPart(file, claim, config=vocabulary.settings(read_settings(file, ledger)))]
 
 
 def read_tracked(

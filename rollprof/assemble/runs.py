@@ -72,8 +72,9 @@ def candidates(
         step_rows = {r["step"]: r for p in run.parts for r in rows(p) if r.get("split", "train") == "train"}
         matching = [s for s in training if _agrees(peek(s, steps, run.parts), step_rows)]
         placed.update(id(s) for s in matching)
+        matching = _without_copies(matching)
         found += [Candidate("", list(run.parts), [s]) for s in matching] or [run]
-    found += [Candidate("", [], [s]) for s in training if id(s) not in placed]
+    found += [Candidate("", [], [s]) for s in _without_copies(training) if id(s) not in placed]
     if not found:
         found = [Candidate("", [], [s]) for s in evaluation[:1]]
         evaluation = evaluation[1:]
@@ -92,6 +93,12 @@ def candidates(
         found = [Candidate("", list(bare))]
     _set_names(found)
     return found
+
+
+def _without_copies(dumps: Sequence[Series]) -> list[Series]:
+    """The dumps, without those that only repeat another one that is there."""
+    originals = [s for s in dumps if not s.is_copy]
+    return originals or list(dumps)
 
 
 def choose(found: Sequence[Candidate], wanted: str | None, shown: str) -> Candidate:

@@ -29,6 +29,11 @@ class Series:
     split: Literal["train", "eval"]
     inputs: tuple[Input, ...]
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether its adapter says that other files would hold the same rollouts."""
+        return bool(self.inputs) and "copy" in self.inputs[0].claim.hints
+
 
 def group_series(inputs: Sequence[Input]) -> list[Series]:
     """Rollout files by the series that their claims name, in the order found."""

@@ -14,6 +14,7 @@ from rollprof.parallel.columns import RowBatches
 from rollprof.parallel.digests import storable
 from rollprof.parallel.tasks import ChunkResult, ChunkTask, Remark
 from rollprof.schema.ledger import Ledger
+from rollprof.sources.columnar import COLUMNAR, rows_of
 from rollprof.sources.documents import read_json_document
 from rollprof.sources.lines import read_json_lines
 from rollprof.sources.parquet import read_parquet
@@ -82,6 +83,12 @@ def mapper_for(task: ChunkTask) -> RowMapper:
 
 def records(task: ChunkTask, ledger: Ledger) -> Iterator[tuple[dict[str, Any], int]]:
     """(record, byte offset) of the task; of a Parquet file, the number of the row among the task's."""
+    if COLUMNAR in task.claim.hints:
+        return ((row, offset) for record, offset in _records(task, ledger) for row in rows_of(record))
+    return _records(task, ledger)
+
+
+def _records(task: ChunkTask, ledger: Ledger) -> Iterator[tuple[dict[str, Any], int]]:
     file = task.file
     if file.kind in ("json_lines", "empty"):
         return read_json_lines(file, ledger, task.lo, task.hi)

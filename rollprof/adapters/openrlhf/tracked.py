@@ -68,4 +68,11 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-VOCABULARY = Vocabulary("openrlhf", "OpenRLHF", telling, fill)
+VOCABULARY = Vocabulary(
+    "openrlhf",
+    "OpenRLHF",
+    telling,
+    fill,
+    settings,
+    ("n_samples_per_prompt", "rollout_batch_size", "vllm_num_engines"),
+)

@@ -15,7 +15,13 @@ from rollprof.adapters.base import (
     MetricPart,
     RowMapper,
 )
-from rollprof.adapters.sinks import claim_sink, read_tracked
+from rollprof.adapters.sinks import (
+    SETTINGS,
+    claim_settings,
+    claim_sink,
+    read_settings_alone,
+    read_tracked,
+)
 from rollprof.adapters.trl.completions import CompletionMapper
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
@@ -35,13 +41,12 @@ class TrlAdapter:
         return BRINGS
 
     def claim(self, file: SniffedFile) -> Claim | None:
-        if sink_of(file) is not None:
-            from rollprof.adapters.trl.tracked import VOCABULARY
-
-            return claim_sink(file, VOCABULARY)
         from rollprof.adapters.trl.detect import claim
+        from rollprof.adapters.trl.tracked import VOCABULARY
 
-        return claim(file)
+        if sink_of(file) is not None:
+            return claim_sink(file, VOCABULARY)
+        return claim(file) or claim_settings(file, VOCABULARY)
 
     def mapper(self, context: MapperContext) -> RowMapper:
         mapper = CompletionMapper(context)
@@ -52,6 +57,10 @@ class TrlAdapter:
         return Mapped(mapper, context.columns)
 
     def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
+        if SETTINGS in claim.hints:
+            from rollprof.adapters.trl.tracked import VOCABULARY
+
+            return read_settings_alone(file, claim, ledger, VOCABULARY)
         if sink_of(file) is not None and claim.role == "metrics":
             from rollprof.adapters.trl.stdout import read_stdout
             from rollprof.adapters.trl.tracked import VOCABULARY

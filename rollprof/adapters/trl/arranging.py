@@ -14,8 +14,10 @@ from rollprof.adapters import values
 from rollprof.adapters.base import Claim
 from rollprof.adapters.trl import completions, groups, processes
 from rollprof.adapters.trl.derived import EVALUATED, FUNCTIONS, LAST_STEP, WEIGHTS
+from rollprof.adapters.trl.tables import arrange_tables
 from rollprof.errors import InputProblem
 from rollprof.schema.ledger import Ledger
+from rollprof.sources.columnar import COLUMNAR
 from rollprof.sources.parquet_columns import float_columns, read_columns, same_values
 from rollprof.sources.records import SniffedFile
 
@@ -37,6 +39,9 @@ class Dumped:
 
 def arrange(files: Sequence[Pair], config: Config, ledger: Ledger) -> list[Pair]:
     """The files to read, each with a claim whose hints tell the mapper what it needs to know."""
+    tables = [pair for pair in files if COLUMNAR in pair[1].hints]
+    if tables:
+        return arrange_tables(tables, config, _weights, _length_hints(config), ledger)
     dumped = sorted(
         (Dumped(file, claim, step_of(file)) for file, claim in files if _readable(file, ledger)),
         key=lambda d: d.step,

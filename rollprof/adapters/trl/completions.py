@@ -19,6 +19,8 @@ from rollprof.adapters.base import MapperContext, Row
 
 TEXTS = ("step", "prompt", "completion", "advantage")
 """Columns that every release writes."""
+SWIFT = ("advantages", "solution", "num_turns", "entropy", "gen_step")
+"""Columns of ms-swift that are no rewards."""
 
 END_TOKENS = "end_tokens"
 RESPONSE_CAP = "response_cap"
@@ -87,7 +89,7 @@ class CompletionMapper:
             index,
             self._reward(record),
             rewards or None,
-            values.number(record.get("advantage")),
+            values.number(record.get("advantage", record.get("advantages"))),
             _turns(completion),
             None if evaluated or not self._engine_rows else f"{self._engine_name}{row // self._engine_rows}",
         )
@@ -133,7 +135,7 @@ def _numbered(stem: str) -> int | None:
 
 def _between(keys: Sequence[str]) -> list[str]:
     """Columns that are neither texts nor the advantage: rewards, and what reward functions logged."""
-    return [k for k in keys if k not in TEXTS and not k.startswith("__index_level_")]
+    return [k for k in keys if k not in (*TEXTS, *SWIFT) and not k.startswith("__index_level_")]
 
 
 def _passage(value: Any) -> Any:

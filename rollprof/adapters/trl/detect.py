@@ -13,6 +13,7 @@ from rollprof.adapters.base import Claim
 from rollprof.adapters.trl.completions import NUMBERED, TEXTS
 from rollprof.adapters.trl.logdict import find_dicts, generates, headless, is_trainer_log
 from rollprof.adapters.trl.numbering import PROGRESS_KEY
+from rollprof.adapters.trl.tables import claim_table
 from rollprof.adapters.trl.training_args import CARD
 from rollprof.sources.records import SniffedFile
 from rollprof.sources.searching import search_text
@@ -42,7 +43,7 @@ def claim(file: SniffedFile) -> Claim | None:
     if file.kind == "parquet":
         return _completions(file)
     if file.kind in ("json_document", "json_lines"):
-        return _history(file) or _logging_lines(file)
+        return _history(file) or _logging_lines(file) or claim_table(file, NAME)
     if file.kind == "binary":
         return _training_args(file)
     if file.kind == "text":

@@ -122,4 +122,4 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-VOCABULARY = Vocabulary("trl", "TRL", telling, fill)
+VOCABULARY = Vocabulary("trl", "TRL", telling, fill, settings, ("num_generations", "max_completion_length"))

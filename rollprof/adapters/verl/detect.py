@@ -36,6 +36,8 @@ _OTHER = re.compile(
     re.MULTILINE,
 )
 _RUNNER = re.compile(rb"\((?:TaskRunner(?:V1)?|main_task) pid=\d+")
+_OVERRIDES = re.compile(rb"^(?:- [+~]{0,2}[\w.@/]+=[^\n]*(?:\n|\Z))+\Z")
+_OWN_OVERRIDE = re.compile(rb"^- [+]{0,2}(?:actor_rollout_ref|algorithm|trainer)\.", re.MULTILINE)
 _PROGRESS = b"Training Progress:"
 _MIN_BROKEN_UP = 5
 
@@ -131,6 +133,8 @@ def _claim_metrics(file: SniffedFile) -> Claim | None:
 def _claim_text(file: SniffedFile) -> Claim | None:
     from rollprof.sources.tree import search_text
 
+    if _OVERRIDES.match(file.head) and _OWN_OVERRIDE.search(file.head):
+        return Claim(NAME, "config", 0.9, "overrides that Hydra kept of a command line that starts verl")
     if _STEP_LINE.search(file.head) or search_text(file, _STEP_LINE):
         return Claim(NAME, "console", 0.97, "console log of verl (step lines)")
     if len(_BROKEN_UP.findall(file.head)) >= _MIN_BROKEN_UP:

@@ -6,6 +6,7 @@ SwanLab and trackio; mlflow flattens it with slashes.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ from rollprof.sources.records import MetricRecord
 TELLING = ("timing_s/", "critic/", "actor/", "response_length/", "prompt_length/", "global_seqlen/")
 ROOTS = ("actor_rollout_ref", "trainer", "data", "algorithm", "critic", "async_training", "rollout")
 MIN_FAMILIES = 2
+MAX_REFERENCES = 8
+
+_REFERENCE = re.compile(r"\$\{([\w.]+)\}")
 
 
 def telling(keys: Collection[str]) -> bool:
@@ -43,7 +47,22 @@ def settings(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration as dotted paths, from nested mappings or paths with slashes."""
     nested = {k: v for k, v in config.items() if k in ROOTS and isinstance(v, dict)}
     flat = {k.replace("/", "."): v for k, v in config.items() if k.partition("/")[0] in ROOTS and "/" in k}
-    return {**flat, **configuration.flatten(nested)}
+    return _resolved({**flat, **configuration.flatten(nested)})
 
 
-VOCABULARY = Vocabulary("verl", "verl", telling, fill)
+def _resolved(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """Hydra's own file keeps references (`${data.train_batch_size}`): those to other settings are followed,
+    anything cleverer is left out."""
+    found: dict[str, Any] = {}
+    for path, value in flat.items():
+        for _ in range(MAX_REFERENCES):
+            reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+            if reference is None:
+                break
+            value = flat.get(reference[1])
+        if not (isinstance(value, str) and "${" in value):
+            found[path] = value
+    return found
+
+
+VOCABULARY = Vocabulary("verl", "verl", telling, fill, settings, ("actor_rollout_ref", "trainer", "data"))
