@@ -8,13 +8,14 @@ from typing import Any
 
 from rollprof import __version__
 from rollprof.adapters import registry
-from rollprof.adapters.base import Fact, Interpretation, MetricPart, RolloutSummary
+from rollprof.adapters.base import Fact, Interpretation, MetricPart
 from rollprof.assemble import merge
 from rollprof.assemble.facts import as_meta, parse_overrides, with_overrides
-from rollprof.assemble.inputs import Input, Recognised, recognise
-from rollprof.assemble.runs import Candidate, candidates, choose
-from rollprof.assemble.series import Series, StepKey, arranged, group_series, peek, summary_of
+from rollprof.assemble.inputs import Input
+from rollprof.assemble.runs import Candidate, choose
+from rollprof.assemble.series import Series, StepKey, arranged, summary_of
 from rollprof.assemble.steps import ROLLOUT_COLUMNS, count_rollouts, step_rows
+from rollprof.assemble.survey import Survey, first_problem, interpret, no_step, survey
 from rollprof.assemble.tokens import StepScale, TokenScale, rows_by_step, scale_to
 from rollprof.errors import InputProblem
 from rollprof.parallel.pool import run_chunks
@@ -81,19 +82,16 @@ def prepare(arguments: Sequence[str], options: BuildOptions) -> Plan:
     """
     parse_overrides(options.config)
     shown = ", ".join(arguments)
+    found = survey(arguments, options.framework, options.columns)
+    if not found.usable:
+        raise no_step(shown, found)
+    return plan_of(found, choose(found.runs, options.run, shown), options)
+
+
+def plan_of(found: Survey, run: Candidate, options: BuildOptions) -> Plan:
+    """The plan to read one of the runs that a survey found."""
     ledger = Ledger()
-    found = recognise(arguments, options.framework, options.columns, ledger)
-    parts = _read_parts(found, ledger)
-    convert = ConvertOptions(columns=options.columns)
-    runs = candidates(
-        parts,
-        group_series(found.inputs),
-        rows=lambda part: _interpret([part], {}, {}).steps,
-        peek=lambda series, steps, own: peek(series, steps, convert, merge.merge(own).config),
-    )
-    if not any(c.series or any(p.metrics for p in c.parts) for c in runs):
-        raise _no_step(shown, found, ledger)
-    run = choose(runs, options.run, shown)
+    ledger.merge(found.ledger)
     used = {p.file.path for p in run.parts} | {i.file.path for s in run.series for i in s.inputs}
     for part, remark in merge.precedence(run.parts):
         ledger.note(part.file.name, 0, remark)
@@ -102,10 +100,10 @@ def prepare(arguments: Sequence[str], options: BuildOptions) -> Plan:
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
         ledger.note(names[0], 0, f"not recognised, not read: {', '.join(names[:4])}{more}")
     return Plan(
-        arguments=tuple(arguments),
+        arguments=found.arguments,
         options=options,
         run=run,
-        others=tuple(c.name for c in runs if c is not run),
+        others=tuple(c.name for c in found.runs if c is not run),
         inputs=tuple(i for i in found.inputs if i.file.path in used),
         ledger=ledger,
     )
@@ -128,7 +126,7 @@ def build(
     with DatasetWriter(target, keep_text=options.keep_text, force=force) as writer:
         totals = _convert(plan_, index, writer, ledger, advance, workers)
         summaries = {(step, split): summary_of(t) for (step, split), t in totals.items() if step is not None}
-        reading = _interpret(plan_.run.parts, overrides, summaries)
+        reading = interpret(plan_.run.parts, overrides, summaries)
         scale = _token_scale(reading, totals, writer)
         meta = _meta(plan_, reading, overrides, totals, scale)
         rows = writer.write_rollouts(meta, scale)
@@ -137,7 +135,7 @@ def build(
         if not rows and not any(r.get("split") != "eval" for r in steps):
             raise InputProblem(
                 f"{', '.join(plan_.arguments)}: no training step and no rollout could be read",
-                hint=_first_problem(ledger),
+                hint=first_problem(ledger),
             )
         writer.write_rows(STEPS, meta, steps)
         writer.write_columns(METRICS, meta, _metric_columns(plan_.run.parts, index))
@@ -145,28 +143,6 @@ def build(
         writer.write_rows(ENGINES, meta, [s._asdict() for p in plan_.run.parts for s in p.engines])
         writer.write_rows(GPUS, meta, [s._asdict() for p in plan_.run.parts for s in p.gpus])
         return writer.commit(ledger)
-
-
-def _read_parts(found: Recognised, ledger: Ledger) -> list[MetricPart]:
-    parts: list[MetricPart] = []
-    for item in found.inputs:
-        if item.claim.role != "rollouts":
-            parts += registry.load(item.claim.adapter).read(item.file, item.claim, ledger)
-    return parts
-
-
-def _interpret(
-    parts: Sequence[MetricPart],
-    overrides: Mapping[str, Any],
-    rollouts: Mapping[tuple[int, str], RolloutSummary],
-) -> Interpretation:
-    """The run in the schema's words. Without any part, an empty reading (rollouts alone)."""
-    names = list(dict.fromkeys(p.claim.adapter for p in merge.by_exactness(parts)))
-    readings = []
-    for name in sorted(names, key=lambda n: n == "generic"):
-        mine = merge.merge([p for p in parts if p.claim.adapter == name])
-        readings.append(registry.load(name).interpret(merge.evidence(mine, overrides, rollouts)))
-    return merge.combine(readings) if readings else Interpretation(steps=[], facts={})
 
 
 def _convert(
@@ -342,22 +318,6 @@ def _metric_columns(parts: Sequence[MetricPart], index: Mapping[str, int]) -> di
         "logged_at": [r.time for r, _ in records],
         "source": [source for _, source in records],
     }
-
-
-def _no_step(shown: str, found: Recognised, ledger: Ledger) -> InputProblem:
-    first = found.inputs[0]
-    return InputProblem(
-        f"{shown}: {first.claim.why}, but no training step, rollout or engine sample in it",
-        hint=_first_problem(ledger)
-        or "the run may have died before its first step, or logged its metrics elsewhere",
-    )
-
-
-def _first_problem(ledger: Ledger) -> str | None:
-    for problem in ledger.problems:
-        if problem.kind == "skipped":
-            return f"first problem: {problem.file}, byte {problem.offset}: {problem.reason}"
-    return None
 
 
 __all__ = ["BuildOptions", "Plan", "Series", "build", "prepare"]

@@ -39,6 +39,7 @@ class Recognised:
 
     inputs: tuple[Input, ...]
     strangers: tuple[SniffedFile, ...]
+    empty: tuple[SniffedFile, ...] = ()
 
 
 def recognise(
@@ -49,7 +50,19 @@ def recognise(
     `framework` restricts the adapters (`--from`), `columns` (`--map`) makes files with unknown keys
     readable; adapters that fail are named in `ledger`. Raises InputProblem when nothing is recognised.
     """
+    found = look(arguments, framework, columns, ledger)
+    if not found.inputs:
+        raise nothing(arguments, (*found.strangers, *found.empty), framework)
+    return found
+
+
+def look(
+    arguments: Sequence[str], framework: str | None, columns: Mapping[str, str], ledger: Ledger
+) -> Recognised:
+    """As `recognise`, where nothing recognised is an answer too. InputProblem when no file is there."""
     files = find_files(arguments)
+    if not files:
+        raise nothing(arguments, files, framework)
     inputs: list[Input] = []
     strangers: list[SniffedFile] = []
     for file in files:
@@ -58,12 +71,11 @@ def recognise(
             inputs.append(Input(file, claims[0]))
         elif file.kind != "empty":
             strangers.append(file)
-    if not inputs:
-        raise _nothing(arguments, files, framework)
-    return Recognised(tuple(inputs), tuple(strangers))
+    return Recognised(tuple(inputs), tuple(strangers), tuple(f for f in files if f.kind == "empty"))
 
 
-def _nothing(arguments: Sequence[str], files: Sequence[SniffedFile], framework: str | None) -> InputProblem:
+def nothing(arguments: Sequence[str], files: Sequence[SniffedFile], framework: str | None) -> InputProblem:
+    """What to say where no file is recognised."""
     shown = ", ".join(arguments)
     if not files:
         return InputProblem(f"{shown}: no files there")
