@@ -126,8 +126,8 @@ def _remark(tail: Tail, baseline: BaselineResult) -> Advice:
     texts = {
         "capped": (
             f"Lengths are bound by the cap: the longest is {tail.max_over_median:.1f} times the median and "
-            f"{_percent(tail.truncated_share)} are cut. Tail remedies gain little here; a faster engine, larger "
-            "batches or training beside generation do more."
+            f"{_percent(tail.truncated_share)} are cut. Tail remedies gain little here; a faster engine, "
+            "larger batches or training beside generation do more."
         ),
         "runaway": (
             f"Single responses run away: the longest is {tail.max_over_p99:.0f} times the 99th percentile "

@@ -30,6 +30,8 @@ from rollprof.whatif.training import trainer_of
 
 MOST_EVIDENCE = 200
 """Phases whose durations are fitted; of a longer run every n-th."""
+STEPS_AT_ENDS = 24
+"""Steps replayed at the ends of an uncertain cost: how the speed-up changes with it is much the same in all."""
 INVARIANCE = "lengths are taken not to react to the policy: no learning, no drift"
 
 
@@ -85,7 +87,8 @@ def whatif(
         evaluators.append(replace(evaluators[0], plain=replace(plain, workload=loaded.alike)))
     chosen = compositions or usual(plain)
     steps_of.total = len(chosen) * len(evaluators) * plain.workload.n_steps
-    results = [_result(evaluators, c, fitted) for c in _with_baseline(chosen)]
+    ends = _at_ends(plain, fitted, multi_turn=evaluators[0].multi_turn)
+    results = [_result(evaluators, ends, c) for c in _with_baseline(chosen)]
     results = pareto(limited(results, options.max_off_policy, options.max_bias))
     results += [] if not compositions else _unasked(evaluators[0], results)
     base = _baseline(evaluators[0], results[0], relative=fitted.said.relative)
@@ -170,18 +173,28 @@ def _with_baseline(chosen: Sequence[Composition]) -> list[Composition]:
     return [parse("baseline"), *chosen]
 
 
-def _result(evaluators: Sequence[Evaluator], c: Composition, fitted: Calibrated) -> PolicyResult:
+def _at_ends(plain: Setting, fitted: Calibrated, *, multi_turn: bool) -> list[Evaluator]:
+    """The first steps at the cost itself and at both ends of what it may be; none where it is known."""
+    if not fitted.ends:
+        return []
+    few = replace(plain, workload=plain.workload.head(STEPS_AT_ENDS), tick=None)
+    costs = (fitted.cost, *fitted.ends)
+    settings = [replace(few, engines=replace(few.engines, cost=c, resume=c.b)) for c in costs]
+    return [Evaluator(s, multi_turn) for s in settings]
+
+
+def _result(evaluators: Sequence[Evaluator], ends: Sequence[Evaluator], c: Composition) -> PolicyResult:
     """One result; with a range where the log leaves open how alike responses are, or the cost ratio."""
     results = [e.result(c) for e in evaluators]
     first = results[0]
     if first.speedup is None:
         return first
     others = [r.speedup for r in results[1:]]
-    for end in fitted.ends:
-        plain = evaluators[0].plain
-        engines = replace(plain.engines, cost=end, resume=end.b)
-        quiet = Evaluator(replace(plain, engines=engines, tick=None), evaluators[0].multi_turn)
-        others.append(quiet.result(c, intervals=False).speedup)
+    middle = None if not ends else ends[0].result(c, intervals=False).speedup
+    for end in ends[1:]:
+        there = end.result(c, intervals=False).speedup
+        if middle and there:
+            others.append(first.speedup * there / middle)
     known = [x for x in others if x is not None]
     if not known:
         return first

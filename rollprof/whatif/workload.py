@@ -80,6 +80,24 @@ class Workload:
         picked = self._pick(self.rows(groups), sizes, np.diff(self.steps))
         return replace(picked, prompt=None if self.prompt is None else self.prompt[groups])
 
+    def head(self, steps: int) -> Workload:
+        """The first steps, at most so many."""
+        S = min(self.n_steps, steps)
+        groups = int(self.steps[S])
+        n = int(self.first[groups])
+        return Workload(
+            lengths=self.lengths[:n],
+            prompts=self.prompts[:n],
+            first=self.first[: groups + 1],
+            steps=self.steps[: S + 1],
+            truncated=self.truncated[:n],
+            delay=None if self.delay is None else self.delay[:n],
+            reward=None if self.reward is None else self.reward[:n],
+            right=None if self.right is None else self.right[:n],
+            prompt=None if self.prompt is None else self.prompt[:groups],
+            grouped=self.grouped,
+        )
+
     def cut(self, cap: int) -> Workload:
         """The same rollouts, none longer than `cap` tokens."""
         over = self.lengths > cap

@@ -10,7 +10,6 @@ import numpy as np
 from rollprof.whatif.outcome import Outcome
 from rollprof.whatif.policies.base import Parameters
 from rollprof.whatif.setting import Setting
-from rollprof.whatif.workload import Workload
 
 SCANNED_STEPS = 12
 MOST_SPLITS = 7
@@ -47,7 +46,9 @@ def best_split(setting: Setting, asked: int, play: Callable[[Setting], Outcome])
     if asked:
         return split(setting, min(asked, count - 1)), min(asked, count - 1)
     choices = np.unique(np.linspace(1, count - 1, min(count - 1, MOST_SPLITS)).round().astype(int)).tolist()
-    few = replace(setting, workload=_some_steps(setting.workload), warm_up=4, fewest_rounds=1, tick=None)
+    few = replace(
+        setting, workload=setting.workload.head(SCANNED_STEPS), warm_up=4, fewest_rounds=1, tick=None
+    )
     if setting.placement is not None:
         few = replace(setting, warm_up=4, fewest_rounds=1, tick=None)
     paces = [_pace(play(split(few, x))) for x in choices] if len(choices) > 1 else [0.0]
@@ -59,22 +60,3 @@ def _pace(outcome: Outcome) -> float:
     """Seconds per trained token."""
     tokens = outcome.total("trained")
     return outcome.total("step_s") / tokens if tokens else float("inf")
-
-
-def _some_steps(w: Workload) -> Workload:
-    """The first steps: consecutive, as policies that carry work over need them."""
-    S = min(w.n_steps, SCANNED_STEPS)
-    groups = np.arange(w.steps[S])
-    sizes = w.group_sizes[groups]
-    short = replace(w, steps=w.steps[: S + 1], first=w.first[: len(groups) + 1])
-    n = int(sizes.sum())
-    return replace(
-        short,
-        lengths=w.lengths[:n],
-        prompts=w.prompts[:n],
-        truncated=w.truncated[:n],
-        delay=None if w.delay is None else w.delay[:n],
-        reward=None if w.reward is None else w.reward[:n],
-        right=None if w.right is None else w.right[:n],
-        prompt=None if w.prompt is None else w.prompt[: len(groups)],
-    )
