@@ -93,8 +93,7 @@ def arguments(mode: str) -> list[str]:
         "rollout.n_samples_per_prompt": SAMPLES,
         "rollout.micro_batch_size": 8,
         "rollout.max_new_tokens": CAP,
-        # the filter leaves a last batch of any size, and one smaller than this is never trained on
-        "train.batch_size": PROMPTS * SAMPLES if mode != "filter" else 8 * SAMPLES,
+        "train.batch_size": PROMPTS * SAMPLES,
         "train.micro_batch_size": 8,
         "algo.advantage.estimator": "group_norm",
         "algo.kl.init_coef": 0,
@@ -111,6 +110,8 @@ def arguments(mode: str) -> list[str]:
         "partial": ["train.async_enable", "train.partial_rollout_enable"],
         "filter": ["algo.dynamic_filtering_enable"],
     }[mode]
+    if mode == "filter":  # its last batch has any size, and all ranks must get the same share of it
+        given |= {"rollout.micro_batch_size": 2, "train.micro_batch_size": 2, "train.batch_size": 8}
     if mode == "partial":
         given["rollout.vllm_generate_batch_size"] = 2 * PROMPTS
     pairs = [item for key, value in given.items() for item in (f"--{key}", str(value))]
