@@ -23,6 +23,7 @@ from rollprof.render.report.model import (
     Table,
 )
 from rollprof.render.report.waiting import Texts
+from rollprof.render.summary.page import NBSP
 from rollprof.render.text import clean
 
 MARK = "<!-- rollprof report"
@@ -53,7 +54,7 @@ def _parts(made: Content) -> Iterator[list[str]]:
 
 def _text(text: str) -> str:
     """Text from anywhere as Markdown that shows exactly it."""
-    return _SPECIAL.sub(lambda m: re.sub(r"([^\w\s])", r"\\\1", m.group(0)), clean(text))
+    return _SPECIAL.sub(lambda m: re.sub(r"([^\w\s])", r"\\\1", m.group(0)), clean(text).replace(NBSP, " "))
 
 
 def _code(text: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -38,7 +39,7 @@ def test_nothing_is_lost(values: list[float | None], most: int) -> None:
     assert len(found) <= most
     assert found[0].first == 0
     assert found[-1].last == len(values) - 1
-    assert all(a.last + 1 == b.first for a, b in zip(found, found[1:], strict=False))
+    assert all(a.last + 1 == b.first for a, b in pairwise(found))
     known = [v for v in values if v is not None]
     highs, lows = [b.high for b in found if b.high is not None], [b.low for b in found if b.low is not None]
     assert (max(highs, default=None), min(lows, default=None)) == (

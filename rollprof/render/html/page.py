@@ -92,7 +92,7 @@ def _environment() -> Environment:
 def _finalize(value: Any) -> Any:
     """Text loses what could steer a terminal or turn the direction of reading; jinja escapes the rest.
     A number and its per cent sign stay on one line."""
-    return clean(value).replace(" %", NBSP + "%") if type(value) is str else value
+    return clean(value).replace(NBSP, " ").replace(" %", f"{NBSP}%") if type(value) is str else value
 
 
 def _lines(text: str) -> Any:

@@ -1,0 +1,106 @@
+"""`rollprof report` in each of its forms, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rollprof.cli.report_file import DEFAULT_FILE, form_of, is_ours
+from rollprof.errors import UsageProblem
+
+Rollprof = Callable[..., "subprocess.CompletedProcess[str]"]
+ROWS = [
+    {"step": s, "prompt": f"question {p}", "response": "word " * (5 + 7 * p * s), "reward": float(p % 2)}
+    for s in (1, 2)
+    for p in range(8)
+    for _ in range(2)
+]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    file = tmp_path / "run.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    return file
+
+
+def test_html_needs_no_argument_after_analyze(rollprof: Rollprof, log: Path, tmp_path: Path) -> None:
+    assert rollprof("analyze", log.name).returncode == 0
+    done = rollprof("report", "--html")
+    assert (done.returncode, done.stdout) == (0, "")
+    assert f"{DEFAULT_FILE} written" in done.stderr
+    text = (tmp_path / DEFAULT_FILE).read_text(encoding="utf-8")
+    assert text.startswith("<!DOCTYPE html>")
+    assert "question 3" not in text
+    assert rollprof("report", "--html").returncode == 0, "its own report is replaced"
+
+
+def test_the_form_follows_the_extension(rollprof: Rollprof, log: Path, tmp_path: Path) -> None:
+    assert rollprof("analyze", log.name).returncode == 0
+    for name, start in (
+        ("a.html", "<!DOCTYPE html>"),
+        ("a.md", "<!-- rollprof report"),
+        ("a.json", "{"),
+        ("a.txt", "generic log"),
+    ):
+        done = rollprof("report", "-o", name, "--quiet")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+    assert is_ours(tmp_path / "a.json")
+    printed = rollprof("report", "--json")
+    assert printed.stdout == (tmp_path / "a.json").read_text(encoding="utf-8")
+    assert rollprof("report", "--markdown").stdout == (tmp_path / "a.md").read_text(encoding="utf-8")
+    assert rollprof("report", "--html", "-o", "-").stdout == (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+def test_a_file_of_somebody_else_is_left_alone(rollprof: Rollprof, log: Path, tmp_path: Path) -> None:
+    assert rollprof("analyze", log.name).returncode == 0
+    for name, content in (("x.html", "<html>mine</html>"), ("x.md", "# mine"), ("x.json", '{"rollprof": 1}')):
+        (tmp_path / name).write_text(content)
+        done = rollprof("report", "-o", name)
+        assert done.returncode == 2
+        assert "--force replaces it" in done.stderr
+        assert (tmp_path / name).read_text() == content
+        assert rollprof("report", "-o", name, "--force").returncode == 0
+        assert is_ours(tmp_path / name)
+    assert list(tmp_path.glob(".x*")) == []
+
+
+def test_private_text_only_on_demand(rollprof: Rollprof, log: Path, tmp_path: Path) -> None:
+    assert rollprof("analyze", log.name).returncode == 0
+    done = rollprof("report", "--html", "--include-text")
+    assert done.returncode == 2
+    assert "--keep-text" in done.stderr
+    assert rollprof("analyze", log.name, "--keep-text", "-o", "kept").returncode == 0
+    assert "question" not in rollprof("report", "kept", "--markdown").stdout
+    assert "question 7" in rollprof("report", "kept", "--markdown", "--include-text").stdout
+    done = rollprof("report", "kept", "--json", "--include-text")
+    assert done.returncode == 2
+
+
+def test_open_shows_the_file_in_a_browser(rollprof: Rollprof, log: Path, tmp_path: Path) -> None:
+    assert rollprof("analyze", log.name).returncode == 0
+    patch = "import webbrowser\nwebbrowser.open = lambda url: print(url) or True"
+    done = rollprof("report", "--open", patch=patch)
+    assert done.stdout.strip() == (tmp_path / DEFAULT_FILE).as_uri()
+
+
+def test_what_cannot_be_meant_is_refused() -> None:
+    def form(output: str | None, **flags: bool) -> str:
+        return form_of(output, **{"html": False, "markdown": False, "json": False, "opened": False, **flags})
+
+    assert form(None) == form("-") == form("x.txt") == "terminal"
+    assert form("x.HTM") == form(None, opened=True) == form("odd", html=True) == "html"
+    for output, flags in (
+        (None, {"html": True, "json": True}),
+        ("x.pdf", {}),
+        ("x.md", {"opened": True}),
+        (None, {"json": True, "opened": True}),
+        ("-", {"opened": True}),
+    ):
+        with pytest.raises(UsageProblem):
+            form(output, **flags)
