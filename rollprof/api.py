@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,8 @@ from rollprof.schema.store import Dataset, is_dataset, load
 if TYPE_CHECKING:
     from rollprof.analyzers.results import Analysis
     from rollprof.analyzers.tables import Settings, Tables
-    from rollprof.assemble.build import Plan
+    from rollprof.assemble.build import BuildOptions, Plan
+    from rollprof.doctor.results import Diagnosis
     from rollprof.render.document import Report
     from rollprof.whatif.results import WhatIf
     from rollprof.whatif.run import Options as WhatIfOptions
@@ -85,26 +87,35 @@ def convert(
     paths: Sequence[str], *, options: OpenOptions | None = None, progress: Progress | None = None
 ) -> Dataset:
     """Convert logs to a dataset at `options.output`, unless a fresh one is there and may be reused."""
-    from rollprof.assemble.build import BuildOptions, build, prepare
+    from rollprof.assemble.build import prepare
 
     options = options or OpenOptions()
-    plan = prepare(
-        paths,
-        BuildOptions(
-            framework=options.framework,
-            config=options.config,
-            columns=options.columns,
-            tokenizer=options.tokenizer,
-            keep_text=options.keep_text,
-            run=options.run,
-            tz=options.tz,
-        ),
-    )
+    plan = prepare(paths, _build_options(options))
     target = options.output or DEFAULT_DATASET
     if options.reuse:
         fresh = _fresh(target, plan)
         if fresh is not None:
             return fresh
+    return _built(plan, target, options, progress)
+
+
+def _build_options(options: OpenOptions) -> BuildOptions:
+    from rollprof.assemble.build import BuildOptions
+
+    return BuildOptions(
+        framework=options.framework,
+        config=options.config,
+        columns=options.columns,
+        tokenizer=options.tokenizer,
+        keep_text=options.keep_text,
+        run=options.run,
+        tz=options.tz,
+    )
+
+
+def _built(plan: Plan, target: str, options: OpenOptions, progress: Progress | None) -> Dataset:
+    from rollprof.assemble.build import build
+
     if progress is not None:
         progress.start(plan.bytes, "reading rollouts")
     try:
@@ -171,6 +182,39 @@ def tables_of(dataset: Dataset) -> Tables:
     )
 
 
+def diagnose(
+    paths: Sequence[str],
+    *,
+    options: OpenOptions | None = None,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> Diagnosis:
+    """What was recognised, what each source gives, which figures follow, and what would bring the others.
+
+    No dataset is left behind. Several runs are listed rather than refused; figures are those of the only
+    one, or of `options.run`. Raises InputProblem where there is no file at all.
+    """
+    from rollprof.doctor.diagnose import diagnose as describe
+
+    options = options or OpenOptions()
+    if not paths or any(is_dataset(p) for p in paths):
+        dataset = open_run(paths, options=options)
+        return describe(None, None, dataset.meta, analyze(dataset, settings), dataset.ledger.as_dict())
+    from rollprof.assemble.build import planned
+    from rollprof.assemble.survey import survey
+
+    found = survey(paths, options.framework, options.columns, lenient=True)
+    with tempfile.TemporaryDirectory(prefix="rollprof-") as folder:
+        try:
+            plan = planned(found, _build_options(options))
+            dataset = _built(plan, str(Path(folder) / "dataset"), options, progress)
+        except InputProblem as problem:
+            said = f"{problem.message} ({problem.hint})" if problem.hint else problem.message
+            return describe(found, None, {}, None, found.ledger.as_dict(), said)
+        analysis = analyze(dataset, settings)
+        return describe(found, plan.run, dataset.meta, analysis, dataset.ledger.as_dict())
+
+
 def report(
     run: Analysis | Dataset | str | Path, settings: Settings | None = None, *, include_text: bool = False
 ) -> Report:
@@ -214,6 +258,7 @@ __all__ = [
     "analyze",
     "convert",
     "default_dataset",
+    "diagnose",
     "open_run",
     "report",
     "tables_of",

@@ -35,6 +35,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("rollprof.analyzers",),
     ("rollprof.compare", "rollprof.whatif"),
     ("rollprof.gate",),  # a baseline is a comparison with a limit
+    ("rollprof.doctor",),  # a survey of the input beside the analysis of its run
     ("rollprof.render",),
     ("rollprof.api",),
     ("rollprof.cli",),

@@ -48,16 +48,24 @@ def missing_figures(
         why = figure.note if figure is not None and figure.note else _why(spec, have)
         if why == NOT_APPLICABLE:
             continue
-        found.append(Missing(name, why, _remedy(spec, why, meta.get("brings") or {}, have)))
+        brings = meta.get("brings") or {}
+        found.append(Missing(name, why, _said(remedy_needs(name, why, brings, have), brings)))
     return found
 
 
-def _remedy(spec: FigureSpec, why: str, brings: Mapping[str, Any], have: frozenset[str]) -> str:
-    """What would bring a figure. Where the reason names one column or figure, what would bring that."""
+def remedy_needs(
+    figure: str, why: str, brings: Mapping[str, Any], have: frozenset[str]
+) -> tuple[str, ...]:
+    """What has to be brought for an absent figure, as `needs` names it: () where nothing would help.
+
+    Where the reason names one column or figure, what that needs.
+    """
+    spec = REGISTRY[figure]
     named = why.removesuffix(" is not logged").removesuffix(" is unknown")
     if named != why and named in COLUMN_FIGURES:
-        return _option(f"steps.{named}", brings) or ""
-    return _enable(REGISTRY.get(named, spec) if named != why else spec, brings, have)
+        need = f"steps.{named}"
+        return (need,) if option_of(need, brings) else ()
+    return _shortest(REGISTRY.get(named, spec) if named != why else spec, brings, have)
 
 
 def _why(spec: FigureSpec, have: frozenset[str]) -> str:
@@ -77,24 +85,31 @@ def _plain(need: str) -> str:
 _SAMPLES = ("engines", "gpus")
 
 
-def _enable(spec: FigureSpec, brings: Mapping[str, Any], have: frozenset[str]) -> str:
-    """Options for the alternative that lacks least and whose lacks can all be met; "" where none can."""
-    ways: list[list[str]] = []
+def _shortest(spec: FigureSpec, brings: Mapping[str, Any], have: frozenset[str]) -> tuple[str, ...]:
+    """The lacks of the alternative that takes fewest options, among those whose lacks can all be met."""
+    ways: list[tuple[int, tuple[str, ...]]] = []
     for group in spec.needs:
-        options = [_option(need, brings) for need in group if need not in have]
+        lacking = tuple(need for need in group if need not in have)
+        options = [option_of(need, brings) for need in lacking]
         if options and all(options):
-            ways.append(list(dict.fromkeys(o for o in options if o)))
-    shortest = min(ways, key=len, default=[])
-    return "; ".join(shortest)
+            ways.append((len(set(options)), lacking))
+    return min(ways, key=lambda way: way[0], default=(0, ()))[1]
 
 
-def _option(need: str, brings: Mapping[str, Any]) -> str | None:
+def option_of(need: str, brings: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The option that brings a column or a fact, and the releases that have it; None where none is known."""
     for key in (need, need.partition(".")[2]):
         entry = brings.get(key)
         if isinstance(entry, Mapping) and entry.get("option"):
-            releases = str(entry.get("releases") or "")
-            return f"{entry['option']} ({releases})" if releases else str(entry["option"])
-    return NOT_OPTIONS.get(need)
+            return str(entry["option"]), str(entry.get("releases") or "")
+    own = NOT_OPTIONS.get(need)
+    return None if own is None else (own, "")
+
+
+def _said(needs: Sequence[str], brings: Mapping[str, Any]) -> str:
+    options = [option_of(need, brings) for need in needs]
+    words = (f"{o[0]} ({o[1]})" if o[1] else o[0] for o in options if o is not None)
+    return "; ".join(dict.fromkeys(words))
 
 
 def present(columns: Sequence[str], facts: Mapping[str, Any]) -> frozenset[str]:

@@ -81,15 +81,15 @@ def prepare(arguments: Sequence[str], options: BuildOptions) -> Plan:
     Raises InputProblem when nothing usable is there or several runs are and none was chosen.
     """
     parse_overrides(options.config)
-    shown = ", ".join(arguments)
-    found = survey(arguments, options.framework, options.columns)
+    return planned(survey(arguments, options.framework, options.columns), options)
+
+
+def planned(found: Survey, options: BuildOptions) -> Plan:
+    """The plan to read one of the runs that a survey found. Raises as `prepare` does."""
+    shown = ", ".join(found.arguments)
     if not found.usable:
         raise no_step(shown, found)
-    return plan_of(found, choose(found.runs, options.run, shown), options)
-
-
-def plan_of(found: Survey, run: Candidate, options: BuildOptions) -> Plan:
-    """The plan to read one of the runs that a survey found."""
+    run = choose(found.runs, options.run, shown)
     ledger = Ledger()
     ledger.merge(found.ledger)
     used = {p.file.path for p in run.parts} | {i.file.path for s in run.series for i in s.inputs}
