@@ -44,6 +44,8 @@ def read_console(file: SniffedFile, ledger: Ledger, *, redraws: bool = False) ->
                 ledger.read += 1
             else:
                 ledger.repair(file.name, offset, reason)
+            if not complete:
+                ledger.note(file.name, offset, "the file ends inside this line: what followed is missing")
             lines = 1
             for actor, pid, time, part in _parts(text, redraws):
                 yield TextLine(part, actor, pid, time, offset, lines, complete, reason is not None)
@@ -103,10 +105,11 @@ def _parts(text: str, redraws: bool) -> list[tuple[str, int, float | None, str]]
         text = strip_escapes(text)
     text, sent = without_transport(text)
     show = drawn if redraws else visible
+    odd = odd or "%|" in text
     parts = [
         (who.actor, who.pid, sent if sent is not None else clock(part), part)
         for who in spoken(text)
-        for part in (show(who.text) if odd or "%|" in text else [who.text])
+        for part in (show(who.text) if odd else [who.text])
     ]
     if parts:
         return parts

@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from rollprof.schema.ledger import Ledger
+from rollprof.sources import wraps
 from rollprof.sources.console import read_console, rejoin
 from rollprof.sources.records import SniffedFile, TextLine
 from rollprof.sources.wraps import PATIENCE, seam
@@ -115,6 +116,13 @@ def test_a_record_is_not_awaited_for_ever(as_file: AsFile) -> None:
     assert head in [line.text for line in join(far, as_file)[0]]
 
 
+def test_a_record_does_not_swallow_the_log(as_file: AsFile, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wraps, "MOST_PARTS", 5)
+    lines, ledger = join(RECORD + "\n" + "x\n" * 20, as_file)
+    assert [line.text for line in lines] == [RECORD + "xxxxx", *["x"] * 15]
+    assert (ledger.read, ledger.repaired) == (15, 6)
+
+
 def test_order_is_that_of_beginnings(as_file: AsFile) -> None:
     text = (
         "(B pid=2) INFO 1\n(A pid=1) "
@@ -162,7 +170,7 @@ def test_seams(left: str, right: str, whole: str) -> None:
 
 
 def test_without_predicates_that_match_nothing_changes(as_file: AsFile) -> None:
-    text = "a\n\n(B pid=2) b\nc"
+    text = "a\n\n(B pid=2) b\nc\n"
     ledger = Ledger()
     plain = list(read_console(as_file(text.encode(), kind="text"), ledger))
     assert list(rejoin(plain, lambda _: False, lambda _: True, ledger=ledger)) == plain
