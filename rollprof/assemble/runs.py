@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from rollprof.adapters.base import MetricPart, RolloutSummary
-from rollprof.assemble.merge import first_time, last_time, values_by_step
+from rollprof.assemble.merge import values_by_step
+from rollprof.assemble.resumes import goes_on, kind_of_id, superseded
 from rollprof.assemble.renumbering import renumber
 from rollprof.assemble.series import Series, StepKey
 from rollprof.errors import InputProblem, UsageProblem
@@ -23,6 +24,8 @@ ROUNDING = 6e-4
 """Absolute: a console line keeps three decimals."""
 RELATIVE = 6e-4
 """transformers 5 prints four significant digits."""
+MEASURED = ("log/", "bar/")
+"""Starts of keys that a reader measured itself (times between lines, bars): as exact as its clock."""
 CHARS_PER_TOKEN = (0.3, 16.0)
 """Weak evidence: characters per token of any language and tokenizer lie in here."""
 
@@ -162,31 +165,13 @@ def _apart(
     if not _comparable_ids(a, b):
         return False
     if a.run_id == b.run_id:
-        return _restarted(a, b)
-    return bool(a_values.keys() & b_values.keys())
+        return superseded(a, b) or superseded(b, a)
+    return bool(a_values.keys() & b_values.keys()) and not goes_on(a, b)
 
 
 def _comparable_ids(a: MetricPart, b: MetricPart) -> bool:
     """Whether the run ids are of one kind: those of two trackers name the same run differently."""
-    if a.run_id is None or b.run_id is None:
-        return False
-    kinds = [r.partition(":")[0] if ":" in r else "" for r in (a.run_id, b.run_id)]
-    return kinds[0] == kinds[1]
-
-
-def _restarted(a: MetricPart, b: MetricPart) -> bool:
-    """True where the later of two files of one name begins no later than the earlier one did: the same
-    folder was used for a new run."""
-    if a.file.path == b.file.path:
-        return False
-    earlier, later = (a, b) if first_time(a) <= first_time(b) else (b, a)
-    if not last_time(earlier) or first_time(later) < last_time(earlier):
-        return False
-    return _first_step(later) <= _first_step(earlier)
-
-
-def _first_step(part: MetricPart) -> int:
-    return min(r.step for r in part.metrics if r.step is not None)
+    return kind_of_id(a) is not None and kind_of_id(a) == kind_of_id(b)
 
 
 def _same_run(
@@ -209,6 +194,8 @@ def _agree(pairs: Iterable[tuple[Mapping[str, float], Mapping[str, float]]]) -> 
     for one, other in pairs:
         for key in one.keys() & other.keys():
             x, y = one[key], other[key]
+            if key.startswith(MEASURED):
+                continue
             if math.isnan(x) or math.isnan(y) or max(abs(x), abs(y)) < ROUNDING:
                 continue  # numbers that every run has say nothing about which one this is
             compared += 1
@@ -297,5 +284,9 @@ def _set_names(found: Sequence[Candidate]) -> None:
             name = part.run_id
         elif part and part.label and last.get(part.file.path) != i:
             name, candidate.older = f"{name}#{part.label}", 1
+        if any(
+            superseded(p, q) for c in found if c is not candidate for p in candidate.parts for q in c.parts
+        ):
+            candidate.older = 1  # its folder was used again
         taken = {c.name for c in found[:i]}
         candidate.name = name if name not in taken else f"{name}@{i + 1}"

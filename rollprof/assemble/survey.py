@@ -10,6 +10,7 @@ from rollprof.adapters import registry
 from rollprof.adapters.base import Interpretation, MetricPart, RolloutSummary
 from rollprof.assemble import merge
 from rollprof.assemble.inputs import Input, Recognised, look, nothing, recognise
+from rollprof.assemble.resumes import without_voided
 from rollprof.assemble.runs import Candidate, candidates
 from rollprof.assemble.series import Series, group_series, peek
 from rollprof.errors import InputProblem
@@ -55,6 +56,8 @@ def survey(
         rows=lambda part: interpret([part], {}, {}).steps,
         peek=lambda series, steps, own: peek(series, steps, convert, merge.merge(own).config),
     )
+    for run in runs:
+        run.parts = without_voided(run.parts, ledger)
     return Survey(
         arguments=tuple(arguments),
         inputs=found.inputs,

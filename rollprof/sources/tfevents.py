@@ -10,6 +10,7 @@ import json
 import re
 import struct
 from collections.abc import Iterator
+from hashlib import blake2b
 from itertools import islice
 from pathlib import PurePath
 from typing import Any, BinaryIO
@@ -46,7 +47,7 @@ _STRING = 7
 
 def read_events(file: SniffedFile, ledger: Ledger) -> list[ScalarRun]:
     """The scalars of one event file, and settings that were logged as JSON text under their tag."""
-    run = ScalarRun("tfevents", f"tensorboard:{PurePath(file.path).parent}", _name(file), digits="float32")
+    run = ScalarRun("tfevents", _run_id(file), _name(file), digits="float32")
     tags: dict[bytes, str] = {}
     record, match = MetricRecord, _SCALAR.fullmatch
     unpack, short, append = _DOUBLE.unpack, _FLOAT.unpack, run.records.append
@@ -83,6 +84,14 @@ def keys(file: SniffedFile) -> tuple[str, ...]:
             if len(seen) >= MAX_KEYS:
                 break
     return tuple(dict.fromkeys([*seen, *run.config]))
+
+
+def _run_id(file: SniffedFile) -> str:
+    """A run is a folder: a program that is started again adds a file to it. The id says no more than its
+    name."""
+    folder = PurePath(file.path).parent
+    digest = blake2b(str(folder).encode("utf-8", "surrogateescape"), digest_size=4).hexdigest()
+    return f"tensorboard:{folder.name}-{digest}"
 
 
 def _name(file: SniffedFile) -> str:
