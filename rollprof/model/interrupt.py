@@ -87,6 +87,11 @@ class Drain:
             self._stall[line.event[:n]] = stall
         self._before = line.before(seconds + self._stall)
         since, until = self._before[line.event[:n]], self._before[line.event[n:]]
+        if stall is not None:
+            # whoever completes in a step does not wait for the prefill of those admitted in it
+            new = np.append(True, (line.width[:-1] > 0) | (line.engine[1:] != line.engine[:-1]))
+            opening = np.maximum.accumulate(np.where(new[: 2 * n], np.arange(2 * n), 0))
+            until = self._before[opening[line.event[n:]]]
         self.start: Floats = np.where(schedule.queued, since + cost.k0, 0.0)
         self.finish: Floats = until + cost.k0
 

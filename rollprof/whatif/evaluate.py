@@ -155,7 +155,7 @@ def _summed(
         length_bias=float(outcome.kept.mean() / all_lengths.mean()) if len(outcome.kept) else None,
         length_ks=metrics.kolmogorov_smirnov(outcome.kept, all_lengths),
         starved_prompts=outcome.starved,
-        notes=setting.notes,
+        notes=setting.notes + outcome.notes,
     )
 
 

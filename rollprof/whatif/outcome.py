@@ -43,6 +43,7 @@ class Outcome:
     barrier: bool
     long_rounds: int = 0
     lost: int = 0
+    notes: tuple[str, ...] = ()
 
     def column(self, name: str, *, warm: bool = False) -> Floats:
         """A column of the measured rounds; of all with `warm`."""

@@ -31,7 +31,7 @@ from rollprof.whatif.training import trainer_of
 MOST_EVIDENCE = 200
 """Phases whose durations are fitted; of a longer run every n-th."""
 STEPS_AT_ENDS = 24
-"""Steps replayed at the ends of an uncertain cost: how the speed-up changes with it is much the same in all."""
+"""Steps replayed at the ends of an uncertain cost: the speed-up changes with it much the same in all."""
 INVARIANCE = "lengths are taken not to react to the policy: no learning, no drift"
 
 

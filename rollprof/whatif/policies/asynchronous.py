@@ -10,7 +10,7 @@ import numpy as np
 from rollprof.whatif.outcome import Outcome, Tally, use_of
 from rollprof.whatif.policies.base import Parameter, Parameters, Policy
 from rollprof.whatif.policies.carried import Carried
-from rollprof.whatif.policies.splitting import best_split, needs
+from rollprof.whatif.policies.splitting import best_split, needs, split_note
 from rollprof.whatif.setting import Setting, Stream
 
 
@@ -22,8 +22,8 @@ def play(setting: Setting, parameters: Parameters) -> Outcome:
     with the cache they have (`inflight`), or keep the weights they began with (`frozen`).
     """
     asked = int(ASYNC.number(parameters, "engines"))
-    divided, _ = best_split(setting, asked, lambda s: _versions(s, parameters))
-    return _versions(divided, parameters)
+    divided, generating = best_split(setting, asked, lambda s: _versions(s, parameters))
+    return replace(_versions(divided, parameters), notes=split_note(setting, generating))
 
 
 def _versions(setting: Setting, parameters: Parameters) -> Outcome:

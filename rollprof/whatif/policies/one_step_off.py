@@ -8,7 +8,7 @@ import numpy as np
 
 from rollprof.whatif.outcome import Outcome, Tally, use_of
 from rollprof.whatif.policies.base import Parameter, Parameters, Policy, once
-from rollprof.whatif.policies.splitting import best_split, needs
+from rollprof.whatif.policies.splitting import best_split, needs, split_note
 from rollprof.whatif.setting import Setting
 
 
@@ -16,10 +16,7 @@ def play(setting: Setting, parameters: Parameters) -> Outcome:
     """`T = max(T_generate(this batch), T_train(last batch)) + T_sync`, one batch in flight."""
     asked = int(ONE_STEP_OFF.number(parameters, "engines"))
     divided, generating = best_split(setting, asked, _overlapped)
-    if not setting.trainer.apart:
-        note = f"{generating} of {setting.engines.count} engines generate, the other GPUs train"
-        divided = replace(divided, notes=(*divided.notes, note))
-    return _overlapped(divided)
+    return replace(_overlapped(divided), notes=split_note(setting, generating))
 
 
 def _overlapped(setting: Setting) -> Outcome:

@@ -56,6 +56,13 @@ def best_split(setting: Setting, asked: int, play: Callable[[Setting], Outcome])
     return split(setting, chosen), chosen
 
 
+def split_note(setting: Setting, generating: int) -> tuple[str, ...]:
+    """How the GPUs are shared out, where the policy decides it."""
+    if setting.trainer.apart:
+        return ()
+    return (f"{generating} of {setting.engines.count} engines generate, the other GPUs train",)
+
+
 def _pace(outcome: Outcome) -> float:
     """Seconds per trained token."""
     tokens = outcome.total("trained")
