@@ -24,11 +24,16 @@ _decode = msgspec.json.Decoder(dict[str, Any]).decode
 # A string (to its closing quote, or to the end of what was read) or a bracket.
 _TOKEN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*(?:(")|\\?\Z)|[{}]', re.DOTALL)
 # Where an object may begin that is no value of a larger one's key.
-_OPENING = re.compile(rb"(?<!:)([\s,\[}])\{\s*\"")
+_OPENING_LEAD = rb"(?<!:)[\s,\[}]"
+_OPENING = re.compile(rb"(" + _OPENING_LEAD + rb")\{\s*\"")
 STRADDLE = 4096
 INDENT = 256
 RESUME = 16 << 20
 """Bytes of an object that reading may go on at after damage."""
+REACH = 64 << 10
+SUSPICIOUS = 8 << 20
+DILIGENCE = 32
+"""Bytes looked at per byte lost in search of the next object: damage all over must not take for ever."""
 
 _BETWEEN = b" \t\r\n,[]\0"
 """What may stand between objects without meaning anything."""
@@ -168,32 +173,41 @@ def _pieces(window: _Window) -> Iterator[Piece]:
 def _ensure_object(window: _Window, opening: int, start: _Start) -> tuple[int, int]:
     """Reads until the object at `opening` is complete. (its index now, its length; 0: no end in sight)."""
     depth, scanned = 0, opening
+    limit = start.reach
     while True:
-        for token in _TOKEN.finditer(window.data, scanned):
+        for token in _TOKEN.finditer(window.data, scanned, opening + limit):
             text = token.group()
             if text == b"{":
                 depth += 1
             elif text == b"}":
                 depth -= 1
                 if not depth:
+                    start.reach = max(start.reach, 4 * (token.end() - opening))
                     return opening, token.end() - opening
-            elif token.group(1) is None:  # a string that goes on beyond what was read
+            elif token.group(1) is None:  # a string that goes on beyond what was looked at
                 scanned = token.start()
                 break
             scanned = token.end()
-        if window.ended or len(window.data) - opening > LONGEST:
+        out_of_data = opening + limit >= len(window.data)
+        if (out_of_data and window.ended) or limit > LONGEST:
             return opening, 0
-        if start.goes_on_without(window.data, opening):
+        if start.goes_on_without(window.data, opening, limit):
             return opening, 0
-        scanned -= opening
-        window.more(opening)
-        opening = 0
+        if out_of_data:
+            scanned -= opening
+            window.more(opening)
+            opening = 0
+        limit *= 2
 
 
 class _Start:
     """What the objects of this document look like: their keys, and their indentation."""
 
     def __init__(self) -> None:
+        self.reach = REACH
+        """Bytes within which an object should end: well beyond the longest so far."""
+        self.scanned = 0
+        """Bytes looked at by `stands_at`, all calls together."""
         self._indent: bytes | None = None
         self._keys: frozenset[str] = frozenset()
 
@@ -219,17 +233,24 @@ class _Start:
             text = token.group()
             depth += (text == b"{") - (text == b"}")
             if not depth:
+                self.scanned += token.end() - at
                 piece = _parse(data[at : token.end()], 0)
                 keys = frozenset(piece.object or ()) if piece is not None else frozenset[str]()
                 return piece is not None and 2 * len(keys & self._keys) >= len(self._keys)
+        self.scanned += min(len(data) - at, RESUME)
         return None if len(data) - at < RESUME else False
 
-    def goes_on_without(self, data: bytes, opening: int) -> bool:
-        """Whether a whole object follows on its own line before the one at `opening` has ended."""
-        if self._indent is None:
+    def goes_on_without(self, data: bytes, opening: int, limit: int) -> bool:
+        """Whether a whole object follows before the one at `opening` has ended, within `limit` bytes.
+
+        Objects of a pretty printer begin on a line of their own, at their own depth. Elsewhere one may
+        hold others that look the same, so that it takes a long one to raise suspicion.
+        """
+        if not self._keys or (self._indent is None and limit < SUSPICIOUS):
             return False
-        own_line = re.compile(rb"\n" + re.escape(self._indent) + rb"(?=\{)")
-        following = own_line.search(data, opening + 1)
+        own_line = rb"\n" + re.escape(self._indent) if self._indent is not None else _OPENING_LEAD
+        beginning = re.compile(own_line + rb"(?=\{)")
+        following = beginning.search(data, opening + 1, opening + limit)
         return following is not None and self.stands_at(data, following.end()) is True
 
 
@@ -248,15 +269,19 @@ def _parse(piece: bytes, offset: int) -> Piece | None:
 def _lose(window: _Window, at: int, start: _Start) -> Generator[Piece, None, int]:
     """Hands out as lost everything up to the next whole object, and returns where that begins."""
     start.guess(window.data, at)
+    origin, spent = window.base + at, start.scanned
     searched = at + 1
     reason: str | None = "a damaged object"
     while True:
         following = _OPENING.search(window.data, searched)
-        found = start.stands_at(window.data, following.end(1)) if following is not None else None
-        if following is not None and (found is False or (found is None and window.ended)):
-            searched = following.end(1)
-            continue
+        found: bool | None = None
         if following is not None:
+            allowed = BLOCK + DILIGENCE * (window.base + following.start() - origin)
+            tired = start.scanned - spent > allowed
+            found = False if tired else start.stands_at(window.data, following.end(1))
+            if found is False or (found is None and window.ended):
+                searched = following.end(1)
+                continue
             stop = following.end(1) if found else following.start()
         elif window.ended:
             stop = len(window.data)

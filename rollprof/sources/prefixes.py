@@ -50,18 +50,17 @@ def spoken(text: str) -> list[Spoken]:
     """
     found: list[Spoken] = []
     actor, pid = "", 0
+    at = 0
     while True:
-        start = _AT_START.match(text)
-        while start is not None:
+        while (start := _AT_START.match(text, at)) is not None:
             actor, pid = _who(start)
-            text = text[start.end() :]
-            start = _AT_START.match(text)
-        inner = _INSIDE.search(text) if "pid=" in text else None
+            at = start.end()
+        inner = _INSIDE.search(text, at) if "pid=" in text else None
+        stop = len(text) if inner is None else inner.start()
+        found.append(Spoken(actor, pid, _unrepeated(text[at:stop])))
         if inner is None:
-            found.append(Spoken(actor, pid, _unrepeated(text)))
             return found
-        found.append(Spoken(actor, pid, _unrepeated(text[: inner.start()])))
-        text = text[inner.start() :]
+        at = stop
 
 
 def without_transport(text: str) -> tuple[str, float | None]:

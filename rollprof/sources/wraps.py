@@ -16,6 +16,9 @@ from rollprof.sources.records import TextLine
 PATIENCE = 64
 """Lines of others that may come between the parts of one line."""
 
+MOST_PARTS = 1000
+"""Parts that one record is put together from: predicates that fit everything must not swallow a log."""
+
 JOINED = "a wrapped line put together again"
 
 
@@ -104,6 +107,7 @@ def _place(
             slot = max(fitting, key=lambda s: s.touched)
             slot.rest.append(line)
             slot.touched = _next_touch(queue)
+            slot.open = len(slot.rest) < MOST_PARTS
             return
         for slot in own:
             slot.open = False
