@@ -31,6 +31,7 @@ INDENT = 256
 RESUME = 16 << 20
 """Bytes of an object that reading may go on at after damage."""
 REACH = 64 << 10
+FEW_KEYS = 2
 SUSPICIOUS = 8 << 20
 DILIGENCE = 32
 """Bytes looked at per byte lost in search of the next object: damage all over must not take for ever."""
@@ -210,6 +211,7 @@ class _Start:
         """Bytes looked at by `stands_at`, all calls together."""
         self._indent: bytes | None = None
         self._keys: frozenset[str] = frozenset()
+        self._guess: frozenset[str] = frozenset()
 
     def learn(self, window: _Window, at: int, value: dict[str, Any]) -> None:
         """Take the whole object at `at` as the example, once."""
@@ -221,7 +223,7 @@ class _Start:
     def guess(self, data: bytes, at: int) -> None:
         """Take the keys of a damaged object, as far as they can be told, where nothing else is known."""
         if not self._keys:
-            self._keys = frozenset(skeleton(data[at : at + STRADDLE]))
+            self._guess = frozenset(skeleton(data[at : at + STRADDLE]))
 
     def stands_at(self, data: bytes, at: int) -> bool | None:
         """Whether a whole object of this document begins at `at`; None where `data` ends too early to say.
@@ -235,10 +237,15 @@ class _Start:
             if not depth:
                 self.scanned += token.end() - at
                 piece = _parse(data[at : token.end()], 0)
-                keys = frozenset(piece.object or ()) if piece is not None else frozenset[str]()
-                return piece is not None and 2 * len(keys & self._keys) >= len(self._keys)
+                return piece is not None and self._like_the_others(frozenset(piece.object or ()))
         self.scanned += min(len(data) - at, RESUME)
         return None if len(data) - at < RESUME else False
+
+    def _like_the_others(self, keys: frozenset[str]) -> bool:
+        known = self._keys or self._guess
+        if not self._keys and len(known) < FEW_KEYS:  # too little to go by: any record, but nothing small
+            return len(keys) > FEW_KEYS
+        return 2 * len(keys & known) >= len(known)
 
     def goes_on_without(self, data: bytes, opening: int, limit: int) -> bool:
         """Whether a whole object follows before the one at `opening` has ended, within `limit` bytes.
