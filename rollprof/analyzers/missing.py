@@ -53,9 +53,7 @@ def missing_figures(
     return found
 
 
-def remedy_needs(
-    figure: str, why: str, brings: Mapping[str, Any], have: frozenset[str]
-) -> tuple[str, ...]:
+def remedy_needs(figure: str, why: str, brings: Mapping[str, Any], have: frozenset[str]) -> tuple[str, ...]:
     """What has to be brought for an absent figure, as `needs` names it: () where nothing would help.
 
     Where the reason names one column or figure, what that needs.

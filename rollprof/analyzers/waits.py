@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,8 @@ def _wait(run: RunData, g: Generation) -> Wait | None:
     if best is None:
         if not logged:
             return None
-        n, end = (float(run.column(c)[g.index]) for c in ("rollouts", "rollout_s_max"))
+        n, end, groups = (float(run.column(c)[g.index]) for c in ("rollouts", "rollout_s_max", "group_s_max"))
+        end = groups if np.isnan(end) else end
         return Wait(g, {**logged, **_pace(run, g)}, n if n > 0 else 1.0, end, "s", "logged")
     figures = {**_figures(best), **logged}
     modelled: dict[str, float] = {}
@@ -136,6 +137,18 @@ def _from_aggregates(run: RunData, g: Generation) -> dict[str, StepFigure]:
         if high >= part >= 0:
             value = high - part
             found[f"straggler_wait_{name}_s"] = StepFigure(value, "logged", (value, value))
+    return found or _from_groups(run, g)
+
+
+def _from_groups(run: RunData, g: Generation) -> dict[str, StepFigure]:
+    """Lower bounds from the times of whole prompt groups: a response is done no later than its group."""
+    mean, p90, top = (float(run.column(f"group_s_{s}")[g.index]) for s in ("mean", "p90", "max"))
+    found = {}
+    for name, part in (("straggler_wait_mean_s", mean), ("tail_time_s", p90)):
+        if 0 < part <= top and not run.facts.requests_may_queue:
+            found[name] = StepFigure(top - part, "logged", (top - part, top), "lower")
+    if "tail_time_s" in found:
+        found["tail_time_share"] = StepFigure(1 - p90 / top, "logged", (1 - p90 / top, 1.0), "lower")
     return found
 
 
@@ -180,7 +193,11 @@ def _sum(name: str, used: Sequence[Wait]) -> Figure:
     steps = [w.figures[name] for w in used if name in w.figures]
     values = [s.value for s in steps if s.value is not None]
     basis: Basis | None = weaker(*(s.basis for s in steps))
-    return exact(name, sum(values) if values else None, basis, len(values))
+    total = exact(name, sum(values) if values else None, basis, len(values))
+    if total.value is None or not any(s.bound == "lower" for s in steps):
+        return total
+    tops = sum(s.interval[1] if s.interval else s.value or 0.0 for s in steps)
+    return replace(total, bound="lower", interval=(total.value, tops))
 
 
 def _median(name: str, used: Sequence[Wait]) -> Figure:

@@ -69,6 +69,7 @@ def _tail(c: Context) -> Iterator[Finding]:
         return
     modelled = c.basis("tail_time_share") == "modelled"
     how = ", if time goes with length" if modelled else ""
+    least = "at least " if c.figures["tail_time_share"].bound == "lower" else ""
     why, count = Counter(s.why for s in c.stragglers).most_common(1)[0] if c.stragglers else ("unknown", 0)
     cause = (
         ""
@@ -78,7 +79,7 @@ def _tail(c: Context) -> Iterator[Finding]:
     yield Finding(
         "tail_dominates",
         "medium" if modelled else severity,
-        f"The last tenth of the rollouts takes {percent(share)} of generation time{how}.{cause}",
+        f"The last tenth of the rollouts takes {least}{percent(share)} of generation time{how}.{cause}",
         {"tail_time_share": share, "why": why, "steps": count},
         _NEXT.get(why, _NEXT["long"]),
     )

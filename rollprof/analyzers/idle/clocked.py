@@ -37,8 +37,10 @@ def slots_of(run: RunData, g: Generation, c: Completions | None, n: float, capac
     logged = None
     if not g.pooled and 0 < mean <= top:
         logged = _from_aggregates(run, n, capacity, mean, top)
+    if c is None and logged is None:
+        return _from_groups(run, g, n, capacity)
     if c is None:
-        return Clocked(logged, None if logged is None else top)
+        return Clocked(logged, top)
     clocked = clock.clock_idle(c.start, c.finish, capacity)
     width, flying = np.diff(clocked.time_s), clocked.in_flight[:-1]
     queue: float | None = None
@@ -71,6 +73,18 @@ def _from_aggregates(run: RunData, n: float, capacity: float, mean: float, top: 
     if run.facts.requests_may_queue:
         return StepFigure(high, "logged", (0.0, high), "upper")
     return StepFigure(high, "logged", (high, high))
+
+
+def _from_groups(run: RunData, g: Generation, n: float, capacity: float) -> Clocked:
+    """A lower bound from the times of whole prompt groups, all submitted together.
+
+    A group is done with its slowest response, so responses are done no later than their groups: `1 -
+    mean/max` over groups is at most slot_idle. Not where requests queue, which empties no slot.
+    """
+    mean, top = (float(run.column(f"group_s_{s}")[g.index]) for s in ("mean", "max"))
+    if g.pooled or not 0 < mean <= top or run.facts.queues(n) or n > capacity:
+        return Clocked()
+    return Clocked(StepFigure(1 - mean / top, "logged", (1 - mean / top, 1.0), "lower"), top)
 
 
 def engines_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -111,6 +111,10 @@ def _slot(e: Evidence, by_steps: Estimate | None, low_high: tuple[float, float] 
     if by_steps is not None and math.isfinite(by_steps.value):
         value, low, high = (max(x, floor) for x in by_steps)
         return StepFigure(value, "calibrated", (low, high))
+    if e.slot is not None and e.slot.value is not None and e.slot.interval is not None and low_high:
+        # a bound by the clock, and the bracket from lengths: the true value lies in both
+        low, high = e.slot.interval
+        return replace(e.slot, interval=(low, max(low, min(high, low_high[1]))))
     if e.slot is not None:
         return e.slot
     if low_high is not None:

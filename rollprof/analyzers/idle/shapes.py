@@ -83,6 +83,8 @@ def _from_columns(run: RunData, g: Generation, ratio: float | None) -> StepShape
 def _aggregated(run: RunData, g: Generation, ratio: float | None, n: float) -> StepShape | None:
     names = ("response_tokens_mean", "response_tokens_max", "truncated_share")
     mean, top, share = (float(run.column(name)[g.index]) for name in names)
+    if math.isnan(top) and share > 0 and run.facts.response_cap is not None:
+        top = run.facts.response_cap  # some were cut there, so none is longer
     if g.pooled or not 0 < mean <= top <= mean * n * 1.001:
         return None
     return shape_from_aggregates(

@@ -60,8 +60,8 @@ def sentence(analysis: Analysis) -> str:
 
 def _amount(figure: Figure, decimals: int) -> str:
     if figure.value is None and figure.interval is not None:
-        low, high = percent_range(*figure.interval).removesuffix(" %").split("–")
-        return f"between {low} % and {high} %"
+        low, dash, high = percent_range(*figure.interval).removesuffix(" %").partition("–")
+        return f"between {low} % and {high} %" if dash else f"{low} %"
     return f"{_BOUND.get(figure.bound or '', '')}{percent(figure.value or 0.0, decimals)}"
 
 

@@ -60,6 +60,10 @@ class Page:
         text.truncate(self.width, overflow="ellipsis")
         self.lines.append(text)
 
+    def code(self, line: str, indent: int = 2) -> None:
+        """A line to be copied: neither wrapped nor cut, its blanks as they are."""
+        self.lines.append(Text(" " * indent + clean(line)))
+
     def heading(self, title: str, *spans: Span) -> None:
         self.lines.append(Text())
         self.add((title, "bold"), *spans)
