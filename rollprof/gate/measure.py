@@ -47,14 +47,17 @@ def measure(
     if aggregate == "run":
         if figure is None or (figure.value is None and figure.interval is None):
             return (figure.note if figure is not None else "") or "not in this log"
-        interval = figure.interval
+        count = len(steps) if REGISTRY[name].per_step else analysis.run.steps
+        interval, bound, note = figure.interval, figure.bound, figure.note
         if interval is None or (allow_modelled and figure.basis == "modelled" and figure.value is not None):
             assert figure.value is not None
+            if interval is not None and interval[0] < interval[1]:
+                bound, note = (
+                    None,
+                    "; ".join(n for n in (note, "the upper end of its range stands for it") if n),
+                )
             interval = (figure.value, figure.value)
-        count = len(steps) if REGISTRY[name].per_step else analysis.run.steps
-        return Measured(
-            figure.value, interval, figure.unit, figure.basis, figure.bound, count, worst, best, figure.note
-        )
+        return Measured(figure.value, interval, figure.unit, figure.basis, bound, count, worst, best, note)
     if not REGISTRY[name].per_step:
         return f"has no value per step to take the {aggregate} of"
     if not steps:

@@ -9,7 +9,7 @@ from rollprof.render.numbers import short_tokens
 from rollprof.render.summary.page import Page, pad
 
 _NAME = 22
-_CELL = 13
+_CELL = 12
 _STYLES = {"real": "yellow", "perhaps": "yellow", "unknown": "dim", "noise": "dim", "same": "dim"}
 
 
@@ -75,7 +75,7 @@ def _row(page: Page, row: Row, letters: list[str]) -> None:
     for letter, change in zip(letters[1:], row.changes, strict=True):
         lead = f"{start}  " if len(row.changes) == 1 else pad(f"to {letter}", _NAME + 2, right=True) + "  "
         page.row(
-            lead, (f"{words.short(change):<8}", _STYLES[change.word]), words.difference(change), indent=2
+            lead, (f"{words.short(change):<7}", _STYLES[change.word]), words.difference(change), indent=2
         )
 
 

@@ -56,16 +56,20 @@ def value(figure: Figure | None, unit: str) -> str:
     if unit == "fraction":
         return figure_percent(figure)
     if figure.value is not None:
-        return quantity(figure.value, unit)
+        # the name of the figure says that it counts tokens
+        return quantity(figure.value, "" if unit == "tokens" else unit)
     if figure.interval is None:
         return "–"
     return f"{quantity(figure.interval[0], unit)} to {quantity(figure.interval[1], unit)}"
 
 
 def difference(change: Change) -> str:
-    """`+16.8 % (+16.1 to +17.4)`, fractions in percentage points; times at matched length."""
-    if change.why or change.difference is None:
-        return clean(change.why) or "only ranges are known"
+    """`+16.8 % (+16.1..+17.4)`, fractions in percentage points; times at matched length."""
+    if change.why:
+        # the dash in the run's own column says it already
+        return "" if change.old is None or change.new is None else clean(change.why)
+    if change.difference is None:
+        return "only ranges are known"
     if change.unit == "fraction":
         return f"{_signed(change.difference * 100, ' pp')}{_ends(change.interval, 100)}"
     if change.relative is not None:
@@ -76,12 +80,14 @@ def difference(change: Change) -> str:
 def _ends(interval: tuple[float, float] | None, scale: float) -> str:
     if interval is None or interval[0] == interval[1]:
         return ""
-    return f" ({_signed(interval[0] * scale, '')} to {_signed(interval[1] * scale, '')})"
+    return f" ({_signed(interval[0] * scale, '')}..{_signed(interval[1] * scale, '')})"
 
 
 def _signed(value: float, unit: str) -> str:
-    text = "0" if value == 0 else f"{value:+.1f}" if abs(value) >= 0.05 else f"{value:+.2g}"
-    return text + unit
+    if value == 0:
+        return f"0{unit}"
+    digits = ".2g" if abs(value) < 0.05 else ".1f" if abs(value) < 99.5 else ",.0f"
+    return f"{value:+{digits}}{unit}"
 
 
 def short(change: Change) -> str:
