@@ -2,10 +2,10 @@
 
     python benchmarks/tensorboard_speed.py --scalars 200000 --tensorboard-python VENV/bin/python
 
-TensorBoard (`pip install tensorboard`) stands in an environment of its own: rollprof does not depend on it. Without
-`--tensorboard-python`, it is looked for in the environment that runs this. Each reader reads the file in a
-process of its own, by turns, and the CPU seconds that it took for the reading alone are compared. Both must have
-seen the same points.
+TensorBoard (`pip install tensorboard`) stands in an environment of its own: rollprof does not depend on it.
+Without `--tensorboard-python`, it is looked for in the environment that runs this. Each reader reads the file
+in a process of its own, by turns, and the CPU seconds that it took for the reading alone are compared. Both
+must have seen the same points.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from typing import Any
 from rollprof.adapters.base import Claim, MetricPart, Precision
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
-from rollprof.sources.settings import read_settings
 from rollprof.sources.sinks import TITLES, ScalarRun, read_sink, sink_of
 
 SCORE = 0.95
@@ -91,6 +90,8 @@ def read_settings_alone(
     file: SniffedFile, claim: Claim, ledger: Ledger, vocabulary: Vocabulary
 ) -> list[MetricPart]:
     """One part with the settings of such a file."""
+    from rollprof.sources.settings import read_settings
+
     return [MetricPart(file, claim, config=vocabulary.settings(read_settings(file, ledger)))]
 
 
@@ -137,9 +138,10 @@ def _console(
 ) -> list[MetricPart]:
     """What the console kept in a tracker's log says; of several runs in it, the last is the tracker's."""
     said = console(file, replace(claim, role="console", hints={}), Ledger())
-    for part in said[-1:]:
+    telling = [part for part in said[-1:] if part.metrics or part.config or part.engines]
+    for part in telling:
         part.run_id, part.name, part.label = scalars.run_id, scalars.name, ""
-    return said[-1:]
+    return telling
 
 
 def rows_of(run: ScalarRun) -> list[Row]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 from rollprof.adapters.base import MetricPart
 from rollprof.assemble.merge import first_time, last_time
@@ -57,7 +58,7 @@ def goes_on(a: MetricPart, b: MetricPart) -> bool:
     if len(settings[0]) < MIN_SETTINGS or settings[0] != settings[1]:
         return False
     steps = sorted({r.step for r in earlier.metrics if r.step is not None})
-    stride = min((y - x for x, y in zip(steps, steps[1:], strict=False)), default=1)
+    stride = min((y - x for x, y in pairwise(steps)), default=1)
     return steps[0] < first_step(later) <= steps[-1] + stride
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 from rollprof.adapters.base import MetricPart, RolloutSummary
 from rollprof.assemble.merge import values_by_step
-from rollprof.assemble.resumes import goes_on, kind_of_id, superseded
 from rollprof.assemble.renumbering import renumber
+from rollprof.assemble.resumes import goes_on, kind_of_id, superseded
 from rollprof.assemble.series import Series, StepKey
 from rollprof.errors import InputProblem, UsageProblem
 
@@ -180,8 +180,10 @@ def _same_run(
     a_values: Mapping[int, Mapping[str, float]],
     b_values: Mapping[int, Mapping[str, float]],
 ) -> bool:
-    if a.run_id is not None and b.run_id is not None:
-        return a.run_id == b.run_id
+    if _comparable_ids(a, b):
+        if a.run_id != b.run_id:
+            return goes_on(a, b)
+        return not superseded(a, b) and not superseded(b, a)
     if a.file.path == b.file.path:
         return False  # its reader told them apart
     shared = sorted(a_values.keys() & b_values.keys())[:SHARED_STEPS_COMPARED]

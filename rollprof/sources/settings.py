@@ -58,7 +58,7 @@ def _yaml(file: SniffedFile, ledger: Ledger) -> dict[str, Any]:
     with open_bytes(file.path, file.compression) as stream:
         data = stream.read(LARGEST)
     try:
-        found = yaml.load(data, Loader=Loader)
+        found = Loader(data).get_single_data()
     except (yaml.YAMLError, ValueError, RecursionError) as problem:
         ledger.skip(file.name, 0, f"unreadable YAML: {(str(problem).splitlines() or ['damaged'])[0][:100]}")
         return {}

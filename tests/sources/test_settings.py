@@ -29,7 +29,8 @@ def test_yaml_and_json_without_secrets(tmp_path: Path) -> None:
 
 def test_wandb_s_wrapping_is_taken_off(tmp_path: Path) -> None:
     pytest.importorskip("yaml")
-    text = "wandb_version: 1\n_wandb:\n  value: {}\nn:\n  desc: null\n  value: 8\ntrainer:\n  value:\n    nnodes: 2\n"
+    text = "wandb_version: 1\n_wandb:\n  value: {}\nn:\n  desc: null\n  value: 8\n"
+    text += "trainer:\n  value:\n    nnodes: 2\n"
     assert read(tmp_path / "c.yaml", text) == {"n": 8, "trainer": {"nnodes": 2}}
 
 

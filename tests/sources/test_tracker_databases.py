@@ -29,8 +29,8 @@ def trackio(path: Path, *, wal: bool = False) -> sqlite3.Connection:
         db.execute("PRAGMA journal_mode=WAL")
         db.execute("PRAGMA wal_autocheckpoint=0")
     db.execute(
-        "CREATE TABLE metrics (id INTEGER PRIMARY KEY, run_id TEXT, timestamp TEXT, run_name TEXT, step INTEGER,"
-        " metrics TEXT)"
+        "CREATE TABLE metrics (id INTEGER PRIMARY KEY, run_id TEXT, timestamp TEXT, run_name TEXT, "
+        "step INTEGER, metrics TEXT)"
     )
     db.execute("CREATE TABLE configs (run_id TEXT, run_name TEXT, config TEXT)")
     db.execute("CREATE TABLE system_metrics (run_id TEXT, timestamp TEXT, metrics TEXT)")
@@ -108,7 +108,8 @@ def test_a_damaged_database_is_a_file_that_cannot_be_read(tmp_path: Path) -> Non
 def test_mlflow_s_database(tmp_path: Path) -> None:
     db = sqlite3.connect(tmp_path / "mlflow.db")
     db.execute(
-        "CREATE TABLE metrics (key TEXT, value REAL, timestamp INTEGER, run_uuid TEXT, step INTEGER, is_nan INTEGER)"
+        "CREATE TABLE metrics (key TEXT, value REAL, timestamp INTEGER, run_uuid TEXT, step INTEGER, "
+        "is_nan INTEGER)"
     )
     db.execute("CREATE TABLE params (key TEXT, value TEXT, run_uuid TEXT)")
     db.execute("CREATE TABLE runs (run_uuid TEXT, name TEXT)")
