@@ -56,3 +56,21 @@ def test_table_reports_the_ratio_of_medians(tool: object) -> None:
     table = speed.table(100, usage).split("\n")
     assert table[2] == "| rollprof convert | 4.00 s | 25 MB/s | 300 MB | 0.50 |"
     assert table[3] == "| DuckDB read_json | 2.00 s | 50 MB/s | not known here | 1.00 |"
+
+
+def test_event_files_for_the_comparison_are_what_the_reader_sees(tool: object, tmp_path: Path) -> None:
+    from rollprof.schema.ledger import Ledger
+    from rollprof.sources.sinks import read_sink
+    from rollprof.sources.sniffing import sniff
+
+    speed: ModuleType = tool("tensorboard_speed")  # type: ignore[operator]
+    path = tmp_path / "e"
+    speed.make_events(path, 100)
+    assert speed.masked_crc(b"123456789", speed.crc_table()) == 0xC78AB0E5.to_bytes(4, "little")
+    ledger = Ledger()
+    (run,) = read_sink(sniff(str(path), "e"), ledger)
+    assert [r.step for r in run.records] == [i // speed.TAGS + 1 for i in range(100)]
+    assert run.records[1].value == pytest.approx(7919 / 97, rel=1e-6)
+    assert ledger.clean
+    seconds, points, checksum = speed.read(sys.executable, speed.OURS, path)
+    assert (points, seconds >= 0, checksum > 0) == (100, True, True)
