@@ -110,18 +110,21 @@ def _clip(value: float) -> float:
 
 
 def _by_step(groups: pl.DataFrame) -> dict[int, dict[str, StepFigure]]:
-    steps: dict[int, dict[str, StepFigure]] = {}
-    for (step,), part in groups.group_by("step"):
-        if step is None:
-            continue
-        found: dict[str, StepFigure] = {}
-        for name, (top, bottom) in _columns(part).items():
-            if bottom.sum() > 0:
-                found[name] = StepFigure(float(top.sum() / bottom.sum()), "measured")
+    """The shares of each step: sums of numerators and denominators by step, all steps at once."""
+    known = groups.filter(groups["step"].is_not_null())
+    if known.is_empty():
+        return {}
+    numbers, row = np.unique(known["step"].to_numpy(), return_inverse=True)
+    steps: dict[int, dict[str, StepFigure]] = {int(n): {} for n in numbers}
+    for name, (top, bottom) in _columns(known).items():
+        tops, bottoms = (np.bincount(row, weights=v, minlength=len(numbers)) for v in (top, bottom))
+        for number, t, b in zip(numbers.tolist(), tops.tolist(), bottoms.tolist(), strict=True):
+            if b > 0:
+                steps[number][name] = StepFigure(t / b, "measured")
+    for found in steps.values():
         flat = found["zero_variance_share"].value or 0.0
         if flat < 1:
             found["dynamic_sampling_rounds"] = StepFigure(1 / (1 - flat), "modelled")
-        steps[int(step)] = found
     return steps
 
 

@@ -166,3 +166,14 @@ def test_by_dataset() -> None:
         ("a", 2, 4),
         ("b", 3, 6),
     ]
+
+
+def test_the_interval_of_many_groups_is_that_of_the_bootstrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rollprof.analyzers import difficulty
+
+    gaps = np.random.default_rng(3).gamma(2.0, 50.0, size=4000)
+    resampled = difficulty._interval_of_mean(gaps, 1000, 0)
+    monkeypatch.setattr(difficulty, "MANY_GROUPS", 100)
+    normal = difficulty._interval_of_mean(gaps, 1000, 0)
+    width = normal[1] - normal[0]
+    assert normal == pytest.approx(resampled, abs=0.1 * width)

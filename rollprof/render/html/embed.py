@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rollprof.analyzers.results import Analysis
@@ -13,6 +13,8 @@ MOST_BYTES = 3_000_000
 """Of the steps in the embedded document. Above it every n-th step is embedded: the file is for reading in a
 browser, `report --json` has them all."""
 MOST_PROBLEMS = 1_000
+SAMPLED = 100
+"""Steps that the size of all is judged by."""
 
 _HARMLESS = str.maketrans({"<": "\\u003c", ">": "\\u003e", "&": "\\u0026"})
 
@@ -34,14 +36,25 @@ def script_json(value: Any) -> str:
 
 def embedded(analysis: Analysis) -> Embedded:
     """The analysis as `report --json` prints it, cut where it would make the page heavy."""
-    document = as_json.document(analysis)
-    steps = document["steps"]
-    sizes = [len(script_json(step)) for step in steps]
-    every = -(-sum(sizes) // MOST_BYTES) or 1
-    document["steps"] = steps[::every]
+    every = _every(analysis)
+    steps = analysis.steps[::every]
+    kept = {step.step for step in steps}
+    last = [s for s in analysis.stragglers if every == 1 or s.step in kept]
+    document = as_json.document(replace(analysis, steps=steps, stragglers=last))
     ledger = document["ledger"]
     problems = ledger.get("problems") or []
     if len(problems) > MOST_PROBLEMS:
         ledger["problems"] = problems[:MOST_PROBLEMS]
         ledger["unlisted"] = int(ledger.get("unlisted") or 0) + len(problems) - MOST_PROBLEMS
-    return Embedded(script_json(document), len(document["steps"]), len(steps))
+    return Embedded(script_json(document), len(steps), len(analysis.steps))
+
+
+def _every(analysis: Analysis) -> int:
+    """Every how many steps one is embedded; judged by the size of some of them, spread over the run."""
+    count = len(analysis.steps)
+    some = analysis.steps[:: count // SAMPLED + 1]
+    if not some:
+        return 1
+    written = as_json.document(replace(analysis, steps=some, stragglers=(), eval_steps=()))["steps"]
+    size = len(script_json(written)) / len(some) * count
+    return max(1, -(-int(size) // MOST_BYTES))

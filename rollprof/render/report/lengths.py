@@ -161,7 +161,7 @@ def bands(analysis: Analysis) -> Section | None:
         x = [b.first for b in found]
         data += [
             edge(x, [0.0] * len(x)),
-            line("longest", x, [b.high for b in found], "@accent", width=1.2, line={"dash": "dot"}),
+            line("longest", x, [b.middle for b in found], "@accent", width=1.2, line={"dash": "dot"}),
         ]
     for stat, name, color in reversed(_BANDS):
         if stat in known:

@@ -25,18 +25,17 @@ def in_blocks(steps: Sequence[int]) -> str:
 def curve(
     name: str, steps: Sequence[int], values: Sequence[float | None], color: str, **more: Any
 ) -> list[dict[str, Any]]:
-    """A line over the steps, with the range of each block behind it where a point is several steps."""
+    """A line over the steps. With `band`, a colour, the range of each block stands behind it where a point is
+    several steps."""
     found = drawn(steps, values)
     x = [b.first for b in found]
-    band = []
-    if len(found) < len(steps):
-        soft = more.pop("band", "@line")
+    soft, band = more.pop("band", None), []
+    if soft is not None and len(found) < len(steps):
         axes = {k: v for k, v in more.items() if k in ("xaxis", "yaxis")}
         band = [
             edge(x, [b.low for b in found], **axes),
             edge(x, [b.high for b in found], fill="tonexty", fillcolor=soft, **axes),
         ]
-    more.pop("band", None)
     mode = "lines+markers" if len(found) <= 40 else "lines"
     marks = {"size": 5, "color": color}
     middle = [b.middle for b in found]

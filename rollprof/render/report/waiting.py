@@ -9,7 +9,7 @@ from rollprof.analyzers.results import Analysis, Straggler
 from rollprof.render.numbers import between, figure_percent, number
 from rollprof.render.report.layout import MOST_BARS, axis, edge, layout
 from rollprof.render.report.model import Block, Cell, Plot, Quote, Section, Spec, Table
-from rollprof.render.report.over_steps import curve, in_blocks, numbers
+from rollprof.render.report.over_steps import curve, drawn, in_blocks, numbers
 from rollprof.render.report.words import cell, figure_table, of_step, series, step_numbers, without_empty
 from rollprof.stats.blocks import blocks
 
@@ -102,9 +102,11 @@ def _plot(analysis: Analysis) -> Plot | None:
         data += curve(label, steps, values, color, hovertemplate="%{y:.0%}", **axes)
         columns[name] = (values, "fraction")
     if brackets:
+        low, high = (drawn(steps, [b[end] for b in brackets]) for end in (0, 1))
+        x = [b.first for b in low]
         data += [
-            edge(steps, [b[0] for b in brackets], **axes),
-            edge(steps, [b[1] for b in brackets], fill="tonexty", fillcolor="@accent-soft", **axes)
+            edge(x, [b.middle for b in low], **axes),
+            edge(x, [b.middle for b in high], fill="tonexty", fillcolor="@accent-soft", **axes)
             | {"name": "idle, within these bounds", "showlegend": True},
         ]
         columns["idle, at least"] = ([b[0] for b in brackets], "fraction")

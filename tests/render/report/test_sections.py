@@ -152,6 +152,17 @@ def test_many_steps_are_drawn_in_blocks_with_their_range(make: Make) -> None:
     assert len(plot.numbers.rows) <= 60
 
 
+def test_bounds_of_many_steps_are_drawn_in_blocks(make: Make) -> None:
+    steps = [
+        StepResult(i, {}, {"slot_idle": StepFigure(None, "modelled", interval=(0.2 + i % 2 / 10, 0.8))})
+        for i in range(10_000)
+    ]
+    plot = plot_of(waiting.waiting(replace(make("bracket"), steps=steps), {}))
+    low, high = plot.specs[""]["data"]
+    assert len(low["x"]) == len(high["x"]) == 400
+    assert (low["y"][0], high["y"][0]) == (0.2, 0.8)
+
+
 def test_definitions_are_those_of_the_figures_shown(make: Make) -> None:
     made = content(make("difficulty"))
     names = [d.name for d in made.definitions]
