@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Literal
@@ -14,19 +14,25 @@ from numpy.typing import NDArray
 from rollprof.analyzers.registry import REGISTRY
 from rollprof.compare import matched
 from rollprof.compare.series import FigureSeries, RunSeries
-from rollprof.stats.quantiles import nearest_rank
 
 Floats = NDArray[np.float64]
 Aggregate = Literal["run", "median", "mean", "p95", "max"]
 AGGREGATES: tuple[Aggregate, ...] = ("run", "median", "mean", "p95", "max")
 Word = Literal["same", "noise", "perhaps", "real", "unknown"]
 
-STATISTICS: Mapping[str, Callable[[Floats], float]] = MappingProxyType(
+
+def _p95(values: Floats) -> Floats:
+    """By nearest rank, as `stats.quantiles.nearest_rank`, over the last axis."""
+    rank = max(math.ceil(0.95 * values.shape[-1] - 1e-9), 1) - 1
+    return np.asarray(np.partition(values, rank, axis=-1)[..., rank])
+
+
+STATISTICS: Mapping[str, matched.Statistic] = MappingProxyType(
     {
-        "median": lambda v: float(np.median(v)),
-        "mean": lambda v: float(np.mean(v)),
-        "p95": lambda v: nearest_rank(v, 0.95),
-        "max": lambda v: float(np.max(v)),
+        "median": lambda v: np.asarray(np.median(v, axis=-1)),
+        "mean": lambda v: np.asarray(np.mean(v, axis=-1)),
+        "p95": _p95,
+        "max": lambda v: np.asarray(np.max(v, axis=-1)),
     }
 )
 """What makes one number of a run's steps."""
@@ -124,7 +130,7 @@ def _value(run: RunSeries, name: str, aggregate: Aggregate, told: str) -> float 
     values = values[np.isfinite(values)]
     grows = REGISTRY[name].aggregation in _GROWS
     if len(values) and (aggregate != "run" or grows):
-        return STATISTICS[told](values)
+        return float(STATISTICS[told](values))
     return run.figures[name].value
 
 
@@ -188,7 +194,7 @@ def _stepwise(
             steps, how,
         )  # fmt: skip
     draws = _resampled(b, told, 1) - _resampled(a, told, 0)
-    draws += difference - (STATISTICS[told](b) - STATISTICS[told](a))
+    draws += difference - float(STATISTICS[told](b) - STATISTICS[told](a))
     low, high = _quantiles(draws)
     low, high = min(low, difference), max(high, difference)
     widened = _widened(old.figures[name], new.figures[name], difference, low, high)
@@ -199,10 +205,7 @@ def _stepwise(
 
 
 def _resampled(values: Floats, told: str, stream: int) -> Floats:
-    rng = np.random.default_rng([matched.SEED, stream])
-    rows = rng.integers(0, len(values), (RESAMPLES, len(values)))
-    statistic = STATISTICS[told]
-    return np.array([statistic(values[r]) for r in rows])
+    return STATISTICS[told](values[matched.draw_rows(len(values), RESAMPLES, stream)])
 
 
 def _widened(

@@ -31,7 +31,7 @@ WORDS: Mapping[str, tuple[str, str]] = {
     "batch": ("more rollouts", "fewer rollouts"),
 }
 """Each factor by what it does to the time: up, down."""
-RESAMPLES = 300
+RESAMPLES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,6 @@ class _Steps:
     x: Floats
     n: Floats
 
-    def take(self, rows: NDArray[np.int64]) -> _Steps:
-        return _Steps(self.t[rows], self.w[rows], self.x[rows], self.n[rows])
-
     def __len__(self) -> int:
         return len(self.t)
 
@@ -95,7 +92,7 @@ def decompose(old: RunSeries, new: RunSeries) -> Decomposition | str:
     a, b = _steps(old, known), _steps(new, known)
     if not len(a) or not len(b):
         return "no step of one of the runs has both a generation time and lengths"
-    point = _parts(a, b, None)
+    point = _parts(a, b)
     if point is None:
         return "the times of the old run do not go with lengths in any way"
     values, pace, form = point
@@ -136,75 +133,88 @@ def _steps(run: RunSeries, known: bool) -> _Steps:
     return _Steps(t[good], w[good], x[good], n[good])
 
 
-Form = tuple[int, ...]
-
-
-def _parts(a: _Steps, b: _Steps, form: Form | None) -> tuple[Floats, float, Form] | None:
+def _parts(a: _Steps, b: _Steps) -> tuple[Floats, float, matched.Form] | None:
     """Seconds of each factor (5,), the slowdown, and the form of the cost that was used."""
-    forms = matched.FORMS if form is None else (form,)
-    ratio = matched.matched_ratio((a.t - a.w, a.x), (b.t - b.w, b.x), _mean, forms=forms, resamples=0)
+    ratio = matched.matched_ratio((a.t - a.w, a.x), (b.t - b.w, b.x), _mean, resamples=0)
     if ratio is None:
         return None
-    beta = ratio.cost
-    pace = _pace(a, b, beta)
-    one, two = _averages(a), _averages(b)
-
-    def seconds(new: frozenset[str]) -> float:
-        n, m, h, q = (
-            (two if factor in new else one)[i]
-            for i, factor in enumerate(("batch", "lengths", "tail", "tail"))
-        )
-        decode = beta[0] + beta[1] * h * m + beta[2] * n * m + beta[3] * n * m * m * q
-        s = 1 + pace if "pace" in new else 1.0
-        return float(s * decode + (two if "elsewhere" in new else one)[4])
-
-    found = np.array([_shapley(factor, seconds) for factor in FACTORS])
-    used = form or tuple(np.flatnonzero(beta).tolist())
-    return found, pace, used
+    rows = (np.arange(len(a))[None], np.arange(len(b))[None])
+    form = tuple(np.flatnonzero(ratio.cost).tolist())
+    seconds, pace = _factors(a, b, rows, ratio.cost[None])
+    return seconds[0], float(pace[0]), form
 
 
-def _mean(values: Floats) -> float:
-    return float(values.mean())
+def _mean(values: Floats) -> Floats:
+    """The mean over steps: parts of a mean add up."""
+    return np.asarray(values.mean(axis=-1))
 
 
-def _pace(a: _Steps, b: _Steps, beta: Floats) -> float:
-    """`sum/sum` of what was measured over what the cost says, new over old: exact for averages."""
-    one = float((a.t - a.w).sum()) / float((a.x @ beta).sum())
-    return float((b.t - b.w).sum()) / float((b.x @ beta).sum()) / one - 1.0
+def _factors(
+    a: _Steps, b: _Steps, rows: tuple[matched.Rows, matched.Rows], costs: Floats
+) -> tuple[Floats, Floats]:
+    """Seconds of each factor (R, 5) and the slowdown (R,) in samples of the steps, under costs (R, 4).
+
+    Costs are scaled to the old steps' own time, and the slowdown is of sums: both are exact for averages.
+    """
+    one, two = _averages(a, rows[0]), _averages(b, rows[1])
+    scaled = costs * (one.decode / (costs * one.x).sum(axis=1))[:, None]
+    pace = two.decode / (scaled * two.x).sum(axis=1)
+
+    def seconds(new: frozenset[str]) -> Floats:
+        n, m = (two if "batch" in new else one).n, (two if "lengths" in new else one).m
+        tail = two if "tail" in new else one
+        x = np.stack([np.ones_like(n), tail.h * m, n * m, n * m * m * tail.q], axis=1)
+        s = pace if "pace" in new else 1.0
+        elsewhere = (two if "elsewhere" in new else one).elsewhere
+        return np.asarray(s * (scaled * x).sum(axis=1) + elsewhere)
+
+    return np.stack([_shapley(factor, seconds) for factor in FACTORS], axis=1), pace - 1.0
 
 
-def _averages(run: _Steps) -> tuple[float, float, float, float, float]:
-    """Rollouts, mean length m, longest/m, context/(n m^2), seconds elsewhere: all so that the averages over
-    steps of longest, tokens and context come out exactly."""
-    n = float(run.n.mean())
-    longest, tokens, context = (float(run.x[:, i].mean()) for i in (1, 2, 3))
-    m = tokens / n if n > 0 and tokens > 0 else 1.0
-    return n, m, longest / m, context / (n * m * m), float(run.w.mean())
+@dataclass(frozen=True, slots=True)
+class _Averages:
+    """Of samples of the steps, each (R,): rollouts `n`, mean length `m`, longest/m `h`, context/(n m^2) `q`,
+    seconds `decode` and `elsewhere`; `x` (R, 4) the averages of the lengths, which these make up exactly."""
+
+    n: Floats
+    m: Floats
+    h: Floats
+    q: Floats
+    decode: Floats
+    elsewhere: Floats
+    x: Floats
 
 
-def _shapley(factor: str, value: Callable[[frozenset[str]], float]) -> float:
+def _averages(run: _Steps, rows: matched.Rows) -> _Averages:
+    n, w, t = run.n[rows].mean(axis=1), run.w[rows].mean(axis=1), run.t[rows].mean(axis=1)
+    x = run.x[rows].mean(axis=1)
+    m = np.where(x[:, 2] > 0, x[:, 2], 1.0) / n
+    return _Averages(n, m, x[:, 1] / m, x[:, 3] / (n * m * m), t - w, w, x)
+
+
+def _shapley(factor: str, value: Callable[[frozenset[str]], Floats]) -> Floats:
     others = [f for f in FACTORS if f != factor]
-    n, total = len(FACTORS), 0.0
+    n = len(FACTORS)
+    terms = []
     for size in range(n):
         weight = math.factorial(size) * math.factorial(n - size - 1) / math.factorial(n)
         for subset in combinations(others, size):
             without = frozenset(subset)
-            total += weight * (value(without | {factor}) - value(without))
-    return total
+            terms.append(weight * (value(without | {factor}) - value(without)))
+    return np.asarray(np.sum(terms, axis=0))
 
 
-def _draws(a: _Steps, b: _Steps, form: Form) -> Floats | None:
+def _draws(a: _Steps, b: _Steps, form: matched.Form) -> Floats | None:
     """Bootstrap over steps of both runs: the factors' seconds and the slowdown, (resamples, 6)."""
     if min(len(a), len(b)) < matched.MIN_STEPS:
         return None
-    rng = np.random.default_rng(matched.SEED)
-    found = []
-    for _ in range(RESAMPLES):
-        i, j = rng.integers(0, len(a), len(a)), rng.integers(0, len(b), len(b))
-        drawn = _parts(a.take(i), b.take(j), form)
-        if drawn is not None:
-            found.append([*drawn[0].tolist(), drawn[1]])
-    return np.array(found) if found else None
+    rows = (matched.draw_rows(len(a), RESAMPLES, 0), matched.draw_rows(len(b), RESAMPLES, 1))
+    costs = matched.fits(a.t - a.w, a.x, form, rows[0])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        seconds, pace = _factors(a, b, rows, costs)
+    found = np.column_stack([seconds, pace])
+    found = found[np.isfinite(found).all(axis=1)]
+    return found if len(found) else None
 
 
 def _interval(draws: Floats, value: float) -> tuple[float, float]:

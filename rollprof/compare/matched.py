@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +19,19 @@ from numpy.typing import NDArray
 from rollprof.compare.series import RunSeries
 
 Floats = NDArray[np.float64]
-Statistic = Callable[[Floats], float]
+Statistic = Callable[[Floats], Floats]
+"""What makes one number of a run's steps: over the last axis."""
 
 MIN_STEPS = 5
 """Steps of each run below which nothing is said about noise."""
-RESAMPLES = 400
+RESAMPLES = 1000
 SEED = 20_261
 AS_GOOD = 4.0
 """Difference of the corrected Akaike criterion up to which a form counts as fitting about as well."""
 
-FORMS: tuple[tuple[int, ...], ...] = ((1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2), (1, 2, 3), (0, 1, 2, 3))
+Form = tuple[int, ...]
+Rows = NDArray[np.int64]
+FORMS: tuple[Form, ...] = ((1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2), (1, 2, 3), (0, 1, 2, 3))
 """Which of the columns of `lengths` a form has: constant, longest, tokens, context."""
 
 
@@ -67,7 +71,7 @@ def matched_ratio(
     new: tuple[Floats, Floats],
     statistic: Statistic,
     *,
-    forms: tuple[tuple[int, ...], ...] = FORMS,
+    forms: tuple[Form, ...] = FORMS,
     resamples: int = RESAMPLES,
 ) -> Ratio | None:
     """How much longer the new steps took than the old at equal lengths; both are (seconds (S,), x (S, 4)).
@@ -81,16 +85,23 @@ def matched_ratio(
     good = _good_forms(t, x, forms)
     if not good:
         return None
-    best = good[0]
-    beta = _fit(t, x, best)
-    value = _ratio(t, x, u, y, beta, statistic)
-    if value is None:
+    beta = fit(t, x, good[0])
+    value = float(_ratios(t, x, u, y, beta[None], None, statistic)[0])
+    if not np.isfinite(value):
         return None
     draws: tuple[Floats, ...] = ()
-    if min(len(t), len(u)) >= MIN_STEPS:
-        draws = tuple(_bootstrap(t, x, u, y, form, statistic, resamples) for form in good)
+    if resamples and min(len(t), len(u)) >= MIN_STEPS:
+        rows = (draw_rows(len(t), resamples, 0), draw_rows(len(u), resamples, 1))
+        drawn = (_ratios(t, x, u, y, fits(t, x, form, rows[0]), rows, statistic) for form in good)
+        draws = tuple(d[np.isfinite(d)] for d in drawn)
         draws = tuple(d for d in draws if len(d))
     return Ratio(value, draws, beta * (float(t.sum()) / float((x @ beta).sum())))
+
+
+def draw_rows(n: int, resamples: int, stream: int) -> Rows:
+    """Rows of `resamples` bootstrap samples of `n` steps, (resamples, n); the same ones every time."""
+    rows: Rows = np.random.default_rng([SEED, stream]).integers(0, n, (resamples, n))
+    return rows
 
 
 def _usable(seconds: Floats, x: Floats) -> tuple[Floats, Floats]:
@@ -98,60 +109,84 @@ def _usable(seconds: Floats, x: Floats) -> tuple[Floats, Floats]:
     return seconds[good], x[good]
 
 
-def _good_forms(t: Floats, x: Floats, forms: tuple[tuple[int, ...], ...]) -> list[tuple[int, ...]]:
+def _good_forms(t: Floats, x: Floats, forms: tuple[Form, ...]) -> list[Form]:
     """The forms that fit about as well as the best, that one first; at most a cost for every three steps."""
     n = len(t)
     scored = []
     for form in forms:
         k = len(form)
-        if k > max(1, n // 3):
+        beta = fit(t, x, form)
+        if k > max(1, n // 3) or not beta.any():
             continue
-        beta = _fit(t, x, form)
-        if not beta.any():
-            continue
-        rss = float(np.mean((1 - (x @ beta) / t) ** 2))
         # logs are rounded: forms that are exact up to that are all as good
-        rss = max(rss, 1e-8)
+        rss = max(float(np.mean((1 - (x @ beta) / t) ** 2)), 1e-8)
         scored.append((n * np.log(rss) + 2 * k + 2 * k * (k + 1) / max(n - k - 1, 1), form))
     scored.sort(key=lambda s: (s[0], len(s[1])))
     return [form for score, form in scored if score <= scored[0][0] + AS_GOOD]
 
 
-def _fit(t: Floats, x: Floats, form: tuple[int, ...]) -> Floats:
+def fit(t: Floats, x: Floats, form: Form) -> Floats:
     """Costs (4,), none below 0, that make the relative errors of the steps smallest."""
-    from scipy.optimize import nnls
+    return np.asarray(fits(t, x, form, np.arange(len(t))[None])[0])
 
+
+def fits(t: Floats, x: Floats, form: Form, rows: Rows) -> Floats:
+    """The same for many samples of the steps: costs (R, 4) of `rows` (R, n).
+
+    Least squares with no cost below 0 is least squares over some of the costs: with four at most, all
+    choices are tried at once for all samples.
+    """
     columns = list(form)
-    scale = np.abs(x[:, columns]).mean(axis=0)
+    scaled = x[:, columns] / t[:, None]
+    scale = np.abs(scaled).mean(axis=0)
     scale[scale == 0] = 1.0
-    found, _ = nnls(x[:, columns] / scale / t[:, None], np.ones(len(t)))
-    beta = np.zeros(x.shape[1])
-    beta[columns] = found / scale
-    return beta
+    scaled = scaled / scale
+    counts = _counts(rows, len(t))
+    gram = np.tensordot(counts, scaled[:, :, None] * scaled[:, None, :], 1)
+    target = counts @ scaled
+    best, found = np.full(len(rows), np.inf), np.zeros((len(rows), len(columns)))
+    for size in range(1, len(columns) + 1):
+        for chosen in combinations(range(len(columns)), size):
+            at = np.ix_(range(len(rows)), chosen, chosen)
+            # a trace of a ridge: costs that the steps cannot tell apart share what they explain
+            inner = gram[at] + _RIDGE * rows.shape[1] * np.eye(size)
+            wanted = target[:, list(chosen)]
+            beta = np.linalg.solve(inner, wanted[:, :, None])[:, :, 0]
+            error = -(beta * wanted).sum(axis=1)
+            better = (beta >= 0).all(axis=1) & (error < best - _RIDGE)
+            best[better] = error[better]
+            found[better] = 0.0
+            found[np.ix_(better, chosen)] = beta[better]
+    costs = np.zeros((len(rows), x.shape[1]))
+    costs[:, columns] = found / scale
+    return costs
 
 
-def _ratio(t: Floats, x: Floats, u: Floats, y: Floats, beta: Floats, statistic: Statistic) -> float | None:
-    before, after = x @ beta, y @ beta
-    if not (before > 0).all() or not (after > 0).all():
-        return None
-    return statistic(u / after) / statistic(t / before) - 1.0
+_RIDGE = 1e-9
 
 
-def _bootstrap(
+def _counts(rows: Rows, n: int) -> Floats:
+    """How often each of `n` steps is in each sample (R, n)."""
+    counts = np.zeros((len(rows), n))
+    np.add.at(counts, (np.arange(len(rows))[:, None], rows), 1.0)
+    return counts
+
+
+def _ratios(
     t: Floats,
     x: Floats,
     u: Floats,
     y: Floats,
-    form: tuple[int, ...],
+    costs: Floats,
+    rows: tuple[Rows, Rows] | None,
     statistic: Statistic,
-    resamples: int,
 ) -> Floats:
-    rng = np.random.default_rng(SEED)
-    found = []
-    for _ in range(resamples):
-        i, j = rng.integers(0, len(t), len(t)), rng.integers(0, len(u), len(u))
-        beta = _fit(t[i], x[i], form)
-        value = _ratio(t[i], x[i], u[j], y[j], beta, statistic)
-        if value is not None:
-            found.append(value)
-    return np.array(found, dtype=np.float64)
+    """Slowdown (R,) under each of the costs (R, 4); NaN where a cost gives a step no time."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        before, after = t / (costs @ x.T), u / (costs @ y.T)
+        if rows is not None:
+            before = np.take_along_axis(before, rows[0], axis=1)
+            after = np.take_along_axis(after, rows[1], axis=1)
+        found = statistic(after) / statistic(before) - 1.0
+    good = np.isfinite(before).all(axis=1) & np.isfinite(after).all(axis=1)
+    return np.where(good, found, np.nan)

@@ -105,10 +105,10 @@ def _over_steps(
 ) -> Measured:
     """Each of the statistics grows with every step's value, so it maps ends of intervals to ends."""
     statistic = STATISTICS[aggregate]
-    low = statistic(np.array([_ends(f)[0] for f in steps]))
-    high = statistic(np.array([_ends(f)[1] for f in steps]))
+    low = float(statistic(np.array([_ends(f)[0] for f in steps])))
+    high = float(statistic(np.array([_ends(f)[1] for f in steps])))
     values = [f.value for f in steps]
-    value = statistic(np.array(values, dtype=np.float64)) if None not in values else None
+    value = float(statistic(np.array(values, dtype=np.float64))) if None not in values else None
     bounds = {f.bound for f in steps} - {None}
     bound = next(iter(bounds)) if len(bounds) == 1 else None
     return Measured(
