@@ -20,6 +20,8 @@ from rollprof.sources.sinks import TITLES, ScalarRun, read_sink, sink_of
 SCORE = 0.95
 SETTINGS = "settings"
 """Hint of a claim on a file of settings."""
+LARGEST_STEP = 1 << 53
+"""Beyond it, a step is damage."""
 CONSOLE = ("wandb", "swanlab")
 """Trackers that keep the console beside the scalars."""
 
@@ -150,10 +152,12 @@ def rows_of(run: ScalarRun) -> list[Row]:
     values: dict[str, float] = {}
     last: tuple[int, int | None] | None = None
     for record in run.records:
+        if record.step is None or abs(record.step) > LARGEST_STEP:
+            continue
         if (record.offset, record.step) != last:
             last = (record.offset, record.step)
             values = {}
-            rows.append(Row(record.step or 0, run.own_steps, record.time, values, record.offset))
+            rows.append(Row(record.step, run.own_steps, record.time, values, record.offset))
         values[record.key] = record.value
     return rows
 
@@ -164,7 +168,7 @@ def stepped(rows: Rows, *axes: str) -> list[tuple[int, Row]]:
     found: list[tuple[int, Row]] = []
     for row in rows:
         said = next((row.values[axis] for axis in axes if axis in row.values), None)
-        if said is not None and said == said:
+        if said is not None and abs(said) <= LARGEST_STEP:
             found.append((int(said), row))
         elif not row.own_step or not axes:
             found.append((row.step, row))

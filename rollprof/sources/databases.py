@@ -40,7 +40,7 @@ def open_database(path: str, name: str) -> Iterator[sqlite3.Connection]:
                 connection.execute("PRAGMA trusted_schema=OFF")
                 connection.execute("PRAGMA query_only=ON")
                 yield connection
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:  # a damaged name breaks even the message
             raise InputProblem(f"{name}: unreadable database: {error}") from error
 
 

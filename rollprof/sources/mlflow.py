@@ -119,8 +119,11 @@ def read_mlflow(file: SniffedFile, ledger: Ledger) -> list[ScalarRun]:
             query = f"SELECT run_uuid, key, timestamp, value, step, {nan} FROM metrics ORDER BY timestamp"
             points: dict[str, list[Point]] = {}
             for run_id, key, when, value, step, is_nan in connection.execute(query):
-                number = math.nan if is_nan or value is None else float(value)
-                points.setdefault(str(run_id), []).append((str(key), float(when), number, int(step)))
+                if not (isinstance(step, int) and isinstance(when, int | float)):
+                    ledger.skip(file.name, 0, f"a row of {key!r} without a time and a step")
+                    continue
+                number = float(value) if isinstance(value, int | float) and not is_nan else math.nan
+                points.setdefault(str(run_id), []).append((str(key), float(when), number, step))
                 ledger.ok()
             for run_id, found in points.items():
                 run = ScalarRun("mlflow", f"mlflow:{run_id}", names.get(run_id) or run_id)

@@ -34,14 +34,14 @@ def read_trackio(file: SniffedFile, ledger: Ledger) -> list[ScalarRun]:
             query = f"SELECT id, {identity}, run_name, timestamp, step, metrics FROM metrics ORDER BY id"
             for row, run_id, name, when, step, held in connection.execute(query):
                 values = _object(held)
-                if values is None:
-                    ledger.skip(file.name, 0, f"row {row} of metrics is no JSON object")
+                if values is None or not isinstance(step, int):
+                    ledger.skip(file.name, 0, f"row {row} of metrics is no JSON object with a step")
                     continue
                 ledger.ok()
                 run = runs.setdefault(str(run_id), _run(str(run_id), str(name)))
                 time = _epoch(when)
                 run.records += [
-                    MetricRecord(int(step), key, value, time, int(row)) for key, value in _numbers(values)
+                    MetricRecord(step, key, value, time, int(row)) for key, value in _numbers(values)
                 ]
             _settings(connection, schema, identity, runs)
             _system(connection, schema, identity, runs)

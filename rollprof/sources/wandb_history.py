@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -58,11 +59,11 @@ def read_history(file: SniffedFile, ledger: Ledger) -> list[ScalarRun]:
     stem = file.name.rpartition("/")[2].split(".", 1)[0]
     run = ScalarRun("history", f"wandb-export:{file.name}", stem, own_steps=True)
     for offset, row in enumerate(_rows(file, ledger)):
-        step, time = _number(row.get(STEP)), _number(row.get(TIME))
+        step, time = _step(row.get(STEP)), _number(row.get(TIME))
         for key, held in row.items():
             value = _number(held)
             if value is not None and key not in OWN and step is not None:
-                run.records.append(MetricRecord(int(step), key, value, time, offset))
+                run.records.append(MetricRecord(step, key, value, time, offset))
     return [run]
 
 
@@ -109,7 +110,7 @@ def _chart(file: SniffedFile, ledger: Ledger) -> list[ScalarRun]:
     named = [(i, m) for i, c in enumerate(columns) if i and (m := _CHART.match(c)) and not m["extreme"]]
     runs: dict[str, ScalarRun] = {}
     for offset, cells in enumerate(rows):
-        step = _number(cells[0])
+        step = _step(cells[0])
         for i, match in named:
             value = _number(cells[i])
             if step is None or value is None:
@@ -119,7 +120,7 @@ def _chart(file: SniffedFile, ledger: Ledger) -> list[ScalarRun]:
                 name,
                 ScalarRun("history", f"wandb-chart:{name}", name, own_steps=columns[0] == "Step"),
             )
-            run.records.append(MetricRecord(int(step), match["key"], value, None, offset))
+            run.records.append(MetricRecord(step, match["key"], value, None, offset))
     return list(runs.values())
 
 
@@ -133,3 +134,8 @@ def _number(held: Any) -> float | None:
     if isinstance(held, bool | int | float):
         return float(held) if held == held else None
     return None
+
+
+def _step(held: Any) -> int | None:
+    number = _number(held)
+    return int(number) if number is not None and math.isfinite(number) else None

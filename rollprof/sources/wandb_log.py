@@ -130,7 +130,7 @@ def _history(data: bytes, offset: int, run: ScalarRun) -> int:
         else:
             left_out += 1
     step, time = own.get("_step", math.nan), own.get("_timestamp", math.nan)
-    if math.isnan(step):
+    if not math.isfinite(step):
         step = float(_row_step(data))
     when = time if math.isfinite(time) else None
     run.records += [MetricRecord(int(step), key, value, when, offset) for key, value in row]

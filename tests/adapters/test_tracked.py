@@ -223,6 +223,21 @@ def test_the_console_that_wandb_kept_is_read_with_its_times(tmp_path: Path) -> N
     assert {r.time for r in console.metrics} == {T + 0.5}
 
 
+@pytest.mark.parametrize("step", [float("inf"), float("nan"), 1e300])
+def test_a_step_that_is_none_costs_its_row_alone(tmp_path: Path, step: float) -> None:
+    for keys in (OPENRLHF, TRL):
+        rows = [{**keys, "train/global_step": step, "_step": 0}, {**keys, "train/global_step": 2, "_step": 1}]
+        log = [write.history({k: json.dumps(v).encode() for k, v in row.items()}) for row in rows]
+        (part,) = parts(write.wandb_log(tmp_path / "w", write.run_record("r", {}), *log))
+        assert list(values_by_step(part)) == [2]
+    path = write.events(
+        tmp_path / "e",
+        write.event(T, -(1 << 62), *(write.scalar(k, v) for k, v in VERL.items())),
+        write.event(T, 3, *(write.scalar(k, v) for k, v in VERL.items())),
+    )
+    assert list(values_by_step(parts(path)[0])) == [3]
+
+
 HYDRA = """\
 actor_rollout_ref:
   rollout:

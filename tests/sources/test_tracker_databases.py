@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import random
 import shutil
 import sqlite3
 from pathlib import Path
@@ -228,3 +229,18 @@ def test_any_other_csv_is_text(tmp_path: Path) -> None:
         "index, timestamp, utilization.gpu [%]\n0, 2020/11/12 13:48:11.412, 99 %\n"
     )
     assert sink_of(sniff(str(tmp_path / "g.csv"), "g.csv")) is None
+
+
+def test_damage_anywhere_in_a_database_is_survived(tmp_path: Path) -> None:
+    trackio(tmp_path / "good.db").close()
+    good = (tmp_path / "good.db").read_bytes()
+    path = tmp_path / "p.db"
+    chance = random.Random(7)
+    for _ in range(300):
+        data = bytearray(good)
+        for _ in range(chance.choice((1, 5, 50))):
+            data[chance.randrange(100, len(data))] = chance.randrange(256)
+        path.write_bytes(data)
+        file = sniff(str(path), "p.db")
+        if sink_of(file):
+            read_sink(file, Ledger())

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from rollprof.adapters.base import MetricPart
-from rollprof.adapters.sinks import Row, Rows, Vocabulary, since_before
+from rollprof.adapters.sinks import LARGEST_STEP, Row, Rows, Vocabulary, since_before
 from rollprof.adapters.trl.derived import derived_settings
 from rollprof.adapters.trl.logdict import generates
 from rollprof.adapters.trl.training_args import KEPT
@@ -80,7 +80,7 @@ def fill(part: MetricPart, rows: Rows, config: Mapping[str, Any]) -> None:
 
 def _step(row: Row) -> int | None:
     said = row.values.get(AXIS)
-    if said is not None and said == said:
+    if said is not None and abs(said) <= LARGEST_STEP:
         return int(said)
     return None if row.own_step else row.step
 
