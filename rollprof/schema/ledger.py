@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["repaired", "skipped", "note"]
+Kind = Literal["repaired", "skipped", "note", "info"]
 
 MAX_PROBLEMS = 200
 """Problems kept word for word per file; beyond that they are only counted."""
@@ -62,6 +62,10 @@ class Ledger:
         """Something worth knowing that is not a lost line."""
         self.notes += 1
         self._add(Problem(file, offset, reason, "note"))
+
+    def inform(self, file: str, offset: int, reason: str) -> None:
+        """How things were read, where nothing is wrong: listed, and no blemish."""
+        self._add(Problem(file, offset, reason, "info"))
 
     def merge(self, other: Ledger) -> None:
         self.read += other.read

@@ -36,3 +36,11 @@ def test_json_round_trip_is_sorted() -> None:
     data = json.loads(json.dumps(ledger.as_dict()))
     assert [p["file"] for p in data["problems"]] == ["a", "b"]
     assert Ledger.from_dict(data).as_dict() == data
+
+
+def test_how_things_were_read_is_no_blemish() -> None:
+    ledger = Ledger(read=3)
+    ledger.inform("console.log", 0, "its values stand in metrics.jsonl too")
+    assert ledger.clean
+    assert [p.kind for p in ledger.problems] == ["info"]
+    assert Ledger.from_dict(ledger.as_dict()).clean
