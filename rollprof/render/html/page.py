@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 GENERATOR = "rollprof"
 """The meta element by which a report is known as one of ours."""
+_UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d)(?!\w))")
 
 
 def render(analysis: Analysis, *, texts: Texts | None = None) -> str:
@@ -91,8 +93,8 @@ def _environment() -> Environment:
 
 def _finalize(value: Any) -> Any:
     """Text loses what could steer a terminal or turn the direction of reading; jinja escapes the rest.
-    A number and its per cent sign stay on one line."""
-    return clean(value).replace(NBSP, " ").replace(" %", f"{NBSP}%") if type(value) is str else value
+    A number and its unit stay on one line."""
+    return _UNIT.sub(NBSP, clean(value).replace(NBSP, " ")) if type(value) is str else value
 
 
 def _lines(text: str) -> Any:

@@ -127,7 +127,7 @@ def _brackets(analysis: Analysis) -> list[tuple[float | None, float | None]]:
 def _bars(steps: list[int], values: list[float | None], unit: str) -> list[dict[str, Any]]:
     template = "%{y:,.3~r} " + unit
     if len(steps) > MOST_BARS:
-        return curve("mean wait", steps, values, "@accent", band="@accent-soft", hovertemplate=template)
+        return curve("mean wait", steps, values, "@accent", band="@line", hovertemplate=template)
     found = blocks(steps, values, MOST_BARS)
     return [
         {
