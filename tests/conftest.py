@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+# A shared machine stalls now and then: how long an example takes is measured elsewhere.
+settings.register_profile("rollprof", deadline=None)
+settings.load_profile("rollprof")
 
 ROOT = Path(__file__).resolve().parent.parent
 
