@@ -110,6 +110,7 @@ class Progress:
 
 
 def progress_of(L: Ints, p: Ints, slots: int | None, engines: int | ArrayLike, queue: Ints) -> Progress:
+    """What the engines had done when each rollout finished; `queue` is the order of submission."""
     if isinstance(engines, int | np.integer):
         schedule = make_schedule(L, slots=slots, engines=int(engines))
     else:

@@ -14,7 +14,7 @@ from rollprof.whatif.workload import Workload
 
 WARM_UP = 10
 """Rounds that fill the buffers of policies which carry work over; they are not measured."""
-FEWEST_ROUNDS = 20
+FEWEST_ROUNDS = 40
 """Rounds measured at least: a shorter run is played several times over."""
 
 

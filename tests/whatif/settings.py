@@ -8,11 +8,13 @@ import numpy as np
 from hypothesis import strategies as st
 
 from rollprof.model.decode import DecodeCost
+from rollprof.whatif.compose import parse
 from rollprof.whatif.evaluate import Evaluator
 from rollprof.whatif.outcome import Outcome
-from rollprof.whatif.compose import parse
 from rollprof.whatif.setting import Engines, Setting, Trainer
 from rollprof.whatif.workload import Workload, make_workload
+
+NO_TRAINER = Trainer()
 
 
 def steps_of(*steps: Sequence[Sequence[int]], prompts: int = 0, rewards=None) -> Workload:
@@ -33,7 +35,7 @@ def setting(
     cost: tuple[float, float, float, float] = (0.0, 1.0, 0.0, 0.0),
     engines: int = 1,
     slots: int | None = None,
-    trainer: Trainer = Trainer(),
+    trainer: Trainer = NO_TRAINER,
     resume: float = 0.0,
     **more,
 ) -> Setting:

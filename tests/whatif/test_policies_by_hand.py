@@ -251,7 +251,7 @@ def test_composition_is_one_replay_and_no_product():
         ("truncate+truncate", "named twice"),
         ("dapo:mode=fast", "no such choice"),
         ("partial:budget=1e99", "too large"),
-        ("truncate:cap=p200+april", ""),
+        ("truncate:cap=p200+april", "not a percentile"),
     ],
 )
 def test_what_cannot_be_is_refused(text, says):
