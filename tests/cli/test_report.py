@@ -3,22 +3,46 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from rollprof.cli.app import main
 from rollprof.cli.report_file import DEFAULT_FILE, form_of, is_ours
 from rollprof.errors import UsageProblem
 
-Rollprof = Callable[..., "subprocess.CompletedProcess[str]"]
+
+@dataclass(frozen=True)
+class Done:
+    """What a command printed and ended with."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Rollprof = Callable[..., Done]
 ROWS = [
     {"step": s, "prompt": f"question {p}", "response": "word " * (5 + 7 * p * s), "reward": float(p % 2)}
     for s in (1, 2)
     for p in range(8)
     for _ in range(2)
 ]
+
+
+@pytest.fixture
+def rollprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Rollprof:
+    """The command line in this process, in an empty folder: it starts often here."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments: str) -> Done:
+        capsys.readouterr()
+        code = main(arguments)
+        return Done(code, *capsys.readouterr())
+
+    return run
 
 
 @pytest.fixture
@@ -82,11 +106,16 @@ def test_private_text_only_on_demand(rollprof: Rollprof, log: Path, tmp_path: Pa
     assert done.returncode == 2
 
 
-def test_open_shows_the_file_in_a_browser(rollprof: Rollprof, log: Path, tmp_path: Path) -> None:
+def test_open_shows_the_file_in_a_browser(
+    rollprof: Rollprof, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shown: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: bool(shown.append(url)))
     assert rollprof("analyze", log.name).returncode == 0
-    patch = "import webbrowser\nwebbrowser.open = lambda url: print(url) or True"
-    done = rollprof("report", "--open", patch=patch)
-    assert done.stdout.strip() == (tmp_path / DEFAULT_FILE).as_uri()
+    done = rollprof("report", "--open")
+    assert done.returncode == 0
+    assert shown == [(tmp_path / DEFAULT_FILE).as_uri()]
+    assert "no browser to be found" in done.stderr
 
 
 def test_what_cannot_be_meant_is_refused() -> None:
