@@ -15,6 +15,8 @@ WORTH = 1.03
 """A gain below it is not worth a change of the trainer."""
 FITTING = 0.25
 """Share of the largest log gain that a fitting remedy must reach to be named before it."""
+NEAR = 0.8
+"""Share of a policy's largest log gain that milder parameters must reach to be advised instead."""
 PROMPT_LEVEL = ("length-aware", "rollpacker")
 RESPONSE_LEVEL = ("partial", "april", "speculative-tail")
 OVERLAP = ("one-step-off", "async")
@@ -80,10 +82,10 @@ def advise(tail: Tail, baseline: BaselineResult, results: Sequence[PolicyResult]
     """
     found = [_remark(tail, baseline)]
     usable = [r for r in results if r.name != "baseline" and r.within_limits and _worth(r)]
-    best: dict[str, PolicyResult] = {}
-    for r in usable:
-        if r.name not in best or (gain(r) or 0) > (gain(best[r.name]) or 0):
-            best[r.name] = r
+    best = {
+        name: _mildest([r for r in usable if r.name == name])
+        for name in dict.fromkeys(r.name for r in usable)
+    }
     first = FIRST[tail.kind]
     if tail.kind == "runaway":
         first = (*first, *RESPONSE_LEVEL)
@@ -93,6 +95,13 @@ def advise(tail: Tail, baseline: BaselineResult, results: Sequence[PolicyResult]
         key=lambda r: (_rank(r, first, FITTING * most), -(gain(r) or 0)),
     )
     return found + [_remedy(r, baseline) for r in ranked[:MOST]]
+
+
+def _mildest(variants: Sequence[PolicyResult]) -> PolicyResult:
+    """Of one policy the parameters that cost least, among those near its best gain."""
+    most = max(math.log(gain(r) or 1.0) for r in variants)
+    near = [r for r in variants if math.log(gain(r) or 1.0) >= NEAR * most]
+    return min(near, key=lambda r: (r.off_policy_share or 0.0) + (r.dropped_share or 0.0) + 2 * bias(r))
 
 
 def _rank(r: PolicyResult, first: tuple[str, ...], enough: float) -> int:
