@@ -4,6 +4,7 @@
     >>> run = rollprof.open_run("run.jsonl")            # doctest: +SKIP
     >>> rollprof.analyze(run).figures["slot_idle"]      # doctest: +SKIP
     >>> rollprof.report(run).figures["lengths"]         # doctest: +SKIP
+    >>> rollprof.check(run, max={"idle": 0.3}).failed   # doctest: +SKIP
 
 Names are loaded when they are first used: importing rollprof costs nothing.
 """
@@ -13,13 +14,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rollprof.api import analyze, report, to_html, whatif
+    from rollprof.api import analyze, check, compare_runs, report, to_html, whatif
     from rollprof.render.document import Report
     from rollprof.schema.store import Dataset as Run
 
 __version__ = "0.1.0"
 
-__all__ = ["Report", "Run", "__version__", "analyze", "open_run", "report", "to_html", "whatif"]
+__all__ = [
+    "Report",
+    "Run",
+    "__version__",
+    "analyze",
+    "check",
+    "compare_runs",
+    "open_run",
+    "report",
+    "to_html",
+    "whatif",
+]
 
 
 def open_run(*paths: str, **options: Any) -> Run:
@@ -30,7 +42,7 @@ def open_run(*paths: str, **options: Any) -> Run:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("analyze", "report", "to_html", "whatif"):
+    if name in ("analyze", "check", "compare_runs", "report", "to_html", "whatif"):
         from rollprof import api
 
         return getattr(api, name)

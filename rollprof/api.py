@@ -16,7 +16,12 @@ if TYPE_CHECKING:
     from rollprof.analyzers.results import Analysis
     from rollprof.analyzers.tables import Settings, Tables
     from rollprof.assemble.build import BuildOptions, Plan
+    from rollprof.compare.change import Aggregate
+    from rollprof.compare.comparison import Comparison
     from rollprof.doctor.results import Diagnosis
+    from rollprof.gate.baseline import Baseline
+    from rollprof.gate.rules import Kind
+    from rollprof.gate.verdict import Policy, Verdict
     from rollprof.render.document import Report
     from rollprof.whatif.results import WhatIf
     from rollprof.whatif.run import Options as WhatIfOptions
@@ -155,6 +160,61 @@ def analyze(dataset: Dataset | str | Path, settings: Settings | None = None) -> 
     return run_analyzers(tables_of(dataset), settings or Settings())
 
 
+def check(
+    run: Analysis | Dataset | str | Path,
+    *,
+    max: Mapping[str, float | str] | None = None,  # noqa: A002
+    min: Mapping[str, float | str] | None = None,  # noqa: A002
+    max_increase: Mapping[str, float | str] | None = None,
+    baseline: Baseline | str | Path | None = None,
+    aggregate: Aggregate = "run",
+    policy: Policy | None = None,
+) -> Verdict:
+    """The verdict of rules about figures, as `rollprof check`: `check(run, max={"step_idle": 0.3}).failed`.
+
+    `idle` stands for the run's GPU-idle headline. `max_increase` takes `"10%"` of the baseline's value, or a
+    number in the figure's own unit. Raises UsageProblem for unknown figures and limits that have no meaning,
+    InputProblem for the baseline of another job.
+    """
+    from rollprof.analyzers.results import Analysis
+    from rollprof.gate import baseline as baselines
+    from rollprof.gate.rules import flag_rule, with_defaults
+    from rollprof.gate.verdict import Policy, judge
+
+    analysis = run if isinstance(run, Analysis) else analyze(run)
+    asked: tuple[tuple[Kind, Mapping[str, float | str]], ...] = (
+        ("max", max or {}),
+        ("min", min or {}),
+        ("max_increase", max_increase or {}),
+    )
+    rules = [
+        flag_rule(f"{name}={limit}", kind, kind) for kind, limits in asked for name, limit in limits.items()
+    ]
+    if isinstance(baseline, str | Path):
+        baseline = baselines.loads(Path(baseline).read_text(encoding="utf-8"), str(baseline))
+    if baseline is None and max_increase:
+        raise UsageProblem("max_increase needs a baseline")
+    if baseline is not None:
+        differ = baselines.mismatches(baseline.fingerprint, baselines.fingerprint(analysis))
+        names = [m.name for m in differ if m.known]
+        if names:
+            raise InputProblem(f"a baseline of another job: it differs in {', '.join(names)}")
+    series = baseline.series if baseline is not None else None
+    return judge(analysis, with_defaults(rules, aggregate, None), policy or Policy(), series)
+
+
+def compare_runs(*runs: Analysis | Dataset | str | Path) -> Comparison:
+    """Runs side by side, as `rollprof compare`: the first is what the others are compared with."""
+    from rollprof.analyzers.results import Analysis
+    from rollprof.compare.comparison import compare
+
+    if len(runs) < 2:
+        raise UsageProblem("a comparison takes two runs")
+    labels = [str(run) if isinstance(run, str | Path) else f"run {i}" for i, run in enumerate(runs, 1)]
+    analyses = [run if isinstance(run, Analysis) else analyze(run) for run in runs]
+    return compare(list(zip(labels, analyses, strict=True)))
+
+
 def whatif(
     dataset: Dataset | str | Path, options: WhatIfOptions | None = None, settings: Settings | None = None
 ) -> WhatIf:
@@ -256,6 +316,8 @@ __all__ = [
     "Progress",
     "RollprofError",
     "analyze",
+    "check",
+    "compare_runs",
     "convert",
     "default_dataset",
     "diagnose",

@@ -47,7 +47,7 @@ def measure(
     if aggregate == "run":
         if figure is None or (figure.value is None and figure.interval is None):
             return (figure.note if figure is not None else "") or "not in this log"
-        count = len(steps) if REGISTRY[name].per_step else analysis.run.steps
+        count = len(steps) or analysis.run.steps
         interval, bound, note = figure.interval, figure.bound, figure.note
         if interval is None or (allow_modelled and figure.basis == "modelled" and figure.value is not None):
             assert figure.value is not None

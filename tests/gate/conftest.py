@@ -1,4 +1,4 @@
-"""Runs made from a decode model, and rollprof in a process of its own."""
+"""Runs made from a decode model, and rollprof on them, in this process and in one of its own."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import pytest
 
 Done = subprocess.CompletedProcess[str]
 Rollprof = Callable[..., Done]
+CHANGERS = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM")
 
 
 def tool(name: str) -> ModuleType:
@@ -50,28 +51,41 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 
 @pytest.fixture
-def rollprof(tmp_path: Path) -> Rollprof:
-    """`rollprof(*arguments, env=..., cwd=..., patch=...)` as people run it; `patch` is Python run before."""
+def rollprof(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Rollprof:
+    """`rollprof(*arguments, env=...)` in an empty folder and a plain environment, in this process."""
+    from rollprof.cli.app import main
 
-    def run(
-        *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None, patch: str = ""
-    ) -> Done:
+    monkeypatch.chdir(tmp_path)
+    for name in [*os.environ]:
+        if name.startswith(("ROLLPROF_", "GITHUB_")) or name in CHANGERS:
+            monkeypatch.delenv(name)
+
+    def run(*arguments: object, env: Mapping[str, str] | None = None) -> Done:
+        capsys.readouterr()
+        with pytest.MonkeyPatch.context() as patch:
+            for name, value in (env or {}).items():
+                patch.setenv(name, value)
+            code = main([*map(str, arguments)])
+        out, err = capsys.readouterr()
+        return Done([*map(str, arguments)], code, out, err)
+
+    return run
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Rollprof:
+    """The same in a process of its own; `patch` is Python that runs before, to make something go wrong."""
+
+    def run(*arguments: object, patch: str = "") -> Done:
         start = f"{patch}\nimport sys\nfrom rollprof.cli.app import main\nsys.exit(main())"
         command = [sys.executable, *(["-c", start] if patch else ["-m", "rollprof"]), *map(str, arguments)]
-        drop = ("NO_COLOR", "FORCE_COLOR", "COLUMNS", "TERM")
         plain = {
             k: v
             for k, v in os.environ.items()
-            if k not in drop and not k.startswith(("ROLLPROF_", "GITHUB_"))
+            if k not in CHANGERS and not k.startswith(("ROLLPROF_", "GITHUB_"))
         }
         return subprocess.run(
-            command,
-            env={**plain, **(env or {})},
-            cwd=cwd or tmp_path,
-            capture_output=True,
-            text=True,
-            encoding="utf-8",
-            timeout=120,
+            command, env=plain, cwd=tmp_path, capture_output=True, text=True, encoding="utf-8", timeout=120
         )
 
     return run

@@ -19,10 +19,10 @@ Made = Callable[..., Path]
 
 @pytest.fixture
 def baseline(rollprof: Rollprof, made: Made, tmp_path: Path) -> Path:
-    """Of forty steps."""
+    """Of twenty-four steps."""
     done = rollprof("check", made(seed=1), "--write-baseline", "base.json")
     assert (done.returncode, done.stdout) == (0, ""), done
-    assert "base.json written: baseline of 40 steps" in done.stderr
+    assert "base.json written: baseline of 24 steps" in done.stderr
     return tmp_path / "base.json"
 
 

@@ -1,4 +1,4 @@
-"""Each exit code of `rollprof check`, seen from outside, on the sample logs."""
+"""Exit codes of `rollprof check` on the sample logs: each from outside, more ways to it in this process."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def straggler(root: Path) -> Path:
     return root / "sample_logs" / "straggler_512.jsonl"
 
 
-def test_0_when_a_rule_holds(rollprof: Rollprof, verl: Path) -> None:
-    done = rollprof("check", verl, "--max-idle", "0.9")
+def test_0_when_a_rule_holds(outside: Rollprof, verl: Path) -> None:
+    done = outside("check", verl, "--max-idle", "0.9")
     assert done.returncode == 0, done
     assert done.stdout.startswith("holds     step_idle  run 38.9 % ≤ max 90.0 %")
     assert "12 steps" in done.stdout
@@ -35,19 +35,19 @@ def test_0_when_a_rule_holds(rollprof: Rollprof, verl: Path) -> None:
     assert done.stderr == ""
 
 
-def test_1_when_a_rule_is_broken(rollprof: Rollprof, verl: Path) -> None:
-    done = rollprof("check", verl, "--max-idle", "30%")
+def test_1_when_a_rule_is_broken(outside: Rollprof, verl: Path) -> None:
+    done = outside("check", verl, "--max-idle", "30%")
     assert done.returncode == 1, done
     assert done.stdout.startswith("broken    step_idle  run 38.9 % > max 30.0 %")
 
 
-def test_0_when_undecided_and_1_with_strict(rollprof: Rollprof, verl: Path) -> None:
+def test_0_when_undecided_and_1_with_strict(rollprof: Rollprof, outside: Rollprof, verl: Path) -> None:
     done = rollprof("check", verl, "--max-idle", "0.38")
     assert done.returncode == 0, done
     assert done.stdout.startswith("undecided step_idle")
     assert "the limit lies inside what is known of it" in " ".join(done.stdout.split())
-    for flag in ("--strict", "--error-on-warning"):
-        assert rollprof("check", verl, "--max-idle", "0.38", flag).returncode == 1
+    assert outside("check", verl, "--max-idle", "0.38", "--strict").returncode == 1
+    assert rollprof("check", verl, "--max-idle", "0.38", "--error-on-warning").returncode == 1
     assert rollprof("check", verl, "--max-idle", "0.38", "--strict", "--exit-zero").returncode == 0
 
 
@@ -75,14 +75,14 @@ def test_1_only_for_rules_that_are_errors(rollprof: Rollprof, verl: Path, tmp_pa
 
 
 def test_2_when_a_rule_cannot_be_computed_with_the_option_that_would_bring_it(
-    rollprof: Rollprof, verl: Path
+    outside: Rollprof, verl: Path
 ) -> None:
-    done = rollprof("check", verl, "--max", "engine_idle=0.2")
+    done = outside("check", verl, "--max", "engine_idle=0.2")
     assert done.returncode == 2, done
     text = " ".join(done.stdout.split())
     assert "no value engine_idle cannot be computed" in text
     assert "would bring it: actor_rollout_ref.rollout" in text
-    allowed = rollprof("check", verl, "--max", "engine_idle=0.2", "--allow-missing")
+    allowed = outside("check", verl, "--max", "engine_idle=0.2", "--allow-missing")
     assert (allowed.returncode, allowed.stdout.split()[0]) == (0, "skipped")
 
 
@@ -128,24 +128,29 @@ def test_2_for_bad_usage(rollprof: Rollprof, verl: Path, arguments: list[str], w
     assert words in done.stderr
 
 
-def test_2_when_there_is_no_run(rollprof: Rollprof) -> None:
-    done = rollprof("check", "--max-idle", "0.3")
+def test_2_for_bad_usage_from_outside(outside: Rollprof) -> None:
+    done = outside("check", "--max", "step_idel=0.3")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done
+
+
+def test_2_when_there_is_no_run(outside: Rollprof) -> None:
+    done = outside("check", "--max-idle", "0.3")
     assert done.returncode == 2
     assert "no run given" in done.stderr
 
 
-def test_70_for_an_error_of_ours_never_looks_like_a_broken_rule(rollprof: Rollprof, verl: Path) -> None:
+def test_70_for_an_error_of_ours_never_looks_like_a_broken_rule(outside: Rollprof, verl: Path) -> None:
     patch = (
         "import rollprof.gate.verdict as v\ndef judge(*a, **k): raise ValueError('wrong')\nv.judge = judge"
     )
-    done = rollprof("check", verl, "--max-idle", "0.3", patch=patch)
+    done = outside("check", verl, "--max-idle", "0.3", patch=patch)
     assert done.returncode == 70, done
     assert "internal error" in done.stderr
 
 
-def test_130_for_ctrl_c(rollprof: Rollprof, verl: Path) -> None:
+def test_130_for_ctrl_c(outside: Rollprof, verl: Path) -> None:
     patch = "import rollprof.gate.verdict as v\ndef judge(*a, **k): raise KeyboardInterrupt\nv.judge = judge"
-    done = rollprof("check", verl, "--max-idle", "0.3", patch=patch)
+    done = outside("check", verl, "--max-idle", "0.3", patch=patch)
     assert (done.returncode, done.stdout) == (130, "")
 
 

@@ -18,7 +18,7 @@ class MadeRun:
     """What the run is made of. `slower` scales decode times, `longer` all lengths, `tail` the spread of
     lengths at the same mean, `seed` draws lengths and noise. `times=False` leaves out rollouts' clocks."""
 
-    steps: int = 40
+    steps: int = 24
     slower: float = 1.0
     longer: float = 1.0
     tail: float = 0.5

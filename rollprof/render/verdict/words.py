@@ -28,7 +28,9 @@ def label(outcome: Outcome) -> str:
 
 
 def _unit(outcome: Outcome) -> str:
-    return "fraction" if outcome.relative else outcome.unit
+    if outcome.relative:
+        return "fraction"
+    return "" if outcome.unit in ("ratio", "correlation") else outcome.unit
 
 
 def _shown(value: float, outcome: Outcome) -> str:
@@ -81,7 +83,10 @@ def _compared(outcome: Outcome) -> str:
 def details(outcome: Outcome) -> list[str]:
     """Steps, worst step, basis, interval, and what else belongs beside the numbers."""
     if outcome.status in ("unknown", "skipped"):
-        return [f"would bring it: {clean(outcome.enable)}"] if outcome.enable else []
+        if outcome.enable:
+            return [f"would bring it: {clean(outcome.enable)}"]
+        lacking = "not in this log" in outcome.why
+        return [f"what it needs: rollprof explain {outcome.figure}"] if lacking else []
     parts = [plural(outcome.steps, "step") if outcome.steps else "", _worst(outcome)]
     parts += [outcome.basis or "", _interval(outcome), *_change(outcome), undecided(outcome)]
     parts += [clean(outcome.note)] if outcome.note else []
@@ -92,7 +97,7 @@ def _worst(outcome: Outcome) -> str:
     if outcome.worst is None or outcome.kind == "max_increase" or outcome.steps < 2:
         return ""
     step, value = outcome.worst
-    return f"worst step {step}: {apart(value, outcome.limit, outcome.unit)[0]}"
+    return f"worst step {step}: {apart(value, outcome.limit, _unit(outcome))[0]}"
 
 
 def _interval(outcome: Outcome) -> str:
