@@ -80,14 +80,13 @@ class Evaluator:
 def replayed_draws(
     plain: Setting, composition: Composition, replays: int, seed: int
 ) -> dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float64]]]:
-    """All figures of `replays` replays of the run with groups drawn anew, with replacement, within steps."""
+    """All figures of `replays` replays of the run with groups drawn anew, with replacement, from all steps:
+    drawn within a step, its longest group would come back in most draws, and maxima would hardly vary."""
     rng = np.random.default_rng(seed)
     w = plain.workload
     rows: dict[str, list[float]] = {}
     for _ in range(replays):
-        groups = np.concatenate(
-            [rng.integers(w.steps[s], w.steps[s + 1], w.steps[s + 1] - w.steps[s]) for s in range(w.n_steps)]
-        )
+        groups = rng.integers(0, w.n_groups, w.n_groups)
         drawn = replace(plain, workload=w.resampled(groups), tick=None)
         if composition.needs(drawn, multi_turn=False):
             continue
