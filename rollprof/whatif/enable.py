@@ -7,13 +7,13 @@ from collections.abc import Mapping
 ENABLE: Mapping[str, Mapping[str, str]] = {
     "truncate": {
         "verl": "data.max_response_length=N (or actor_rollout_ref.rollout.response_length=N)",
-        "openrlhf": "--generate_max_len N (0.10: rollout.max_new_tokens)",
+        "openrlhf": "--generate_max_len N (from 0.9.8 --max_new_tokens, then --rollout.max_new_tokens)",
         "trl": "max_completion_length=N",
         "slime": "--rollout-max-response-len N",
     },
     "partial": {
         "verl": "fully asynchronous trainer: async_training.partial_rollout=True",
-        "openrlhf": "--async_train with --partial_rollout (0.9.7 and later; it does not carry rollouts over)",
+        "openrlhf": "--async_train --partial_rollout (from 0.9.7; pauses for the weights, has no budget)",
         "trl": "no option",
         "slime": "--partial-rollout (with --over-sampling-batch-size)",
     },
