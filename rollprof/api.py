@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rollprof.assemble.build import BuildOptions, Plan
     from rollprof.compare.change import Aggregate
     from rollprof.compare.comparison import Comparison
+    from rollprof.doctor.anonymous.sample import Sample
     from rollprof.doctor.results import Diagnosis
     from rollprof.gate.baseline import Baseline
     from rollprof.gate.rules import Kind
@@ -275,6 +276,21 @@ def diagnose(
         return describe(found, plan.run, dataset.meta, analysis, dataset.ledger.as_dict())
 
 
+def anonymized(paths: Sequence[str], target: str, *, framework: str | None = None) -> Sample:
+    """A sample of logs without their text, for the file `target` (which is not written here).
+
+    Raises UsageProblem where several files would need a zip archive and `target` names none.
+    """
+    from rollprof.assemble.inputs import look
+    from rollprof.doctor.anonymous.sample import sample
+    from rollprof.schema.ledger import Ledger
+
+    if not paths or any(is_dataset(p) for p in paths):
+        raise UsageProblem("a sample is made from logs, not from a dataset", hint="name the logs")
+    found = look(paths, framework, {}, Ledger())
+    return sample([i.file for i in found.inputs], found.strangers, target)
+
+
 def report(
     run: Analysis | Dataset | str | Path, settings: Settings | None = None, *, include_text: bool = False
 ) -> Report:
@@ -316,6 +332,7 @@ __all__ = [
     "Progress",
     "RollprofError",
     "analyze",
+    "anonymized",
     "check",
     "compare_runs",
     "convert",

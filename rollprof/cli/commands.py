@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rollprof import __version__
-from rollprof.cli import analyze, check, compare, convert, demo, explain, report, schema, whatif
+from rollprof.cli import analyze, check, compare, convert, demo, doctor, explain, report, schema, whatif
 from rollprof.cli.output import emit
 
 EPILOG = """\b
@@ -17,6 +17,7 @@ Examples:
   rollprof report --json                   the same run again, as JSON
   rollprof check --max-idle 0.30           exit code 1 if more GPU time than that was idle
   rollprof compare run-a run-b             what changed, and whether it is noise
+  rollprof doctor outputs/grpo             what is in a log, and what would bring the rest
   rollprof explain slot_idle               what a figure means
 
 \b
@@ -61,6 +62,7 @@ app.command(epilog=check.EPILOG)(check.check)
 app.command(epilog=compare.EPILOG)(compare.compare)
 app.command(epilog=whatif.EPILOG)(whatif.whatif)
 app.command(epilog=convert.EPILOG)(convert.convert)
+app.command(epilog=doctor.EPILOG)(doctor.doctor)
 app.command(epilog=explain.EPILOG)(explain.explain)
 app.command(epilog=schema.EPILOG)(schema.schema)
 app.command(epilog=demo.EPILOG)(demo.demo)

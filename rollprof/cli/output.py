@@ -106,7 +106,7 @@ def note(message: str) -> None:
         sys.stderr.flush()
 
 
-def write_file(path: str, text: str, *, force: bool) -> None:
+def write_file(path: str, content: str | bytes, *, force: bool) -> None:
     """A result to a file: written beside and renamed. Refuses to replace a file without `force`."""
     target = Path(path)
     if target.is_dir():
@@ -115,8 +115,8 @@ def write_file(path: str, text: str, *, force: bool) -> None:
         raise UsageProblem(f"{path} exists", hint="--force replaces it")
     handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
         Path(beside).chmod(0o666 & ~_umask())
         Path(beside).replace(target)
     except BaseException:

@@ -18,16 +18,25 @@ Examples:
 """
 AsJson = Annotated[
     bool,
-    typer.Option("--json", help="JSON Schema of --json output; the tables under x-rollprof-dataset."),
+    typer.Option(
+        "--json",
+        help="JSON Schema of --json output; the tables under x-rollprof-dataset, doctor's output under "
+        "x-rollprof-doctor.",
+    ),
 ]
 
 
 def schema(json: AsJson = False) -> None:
     """Print the columns of a dataset, or JSON Schema."""
     if json:
+        from rollprof.render.diagnosis.as_json import SCHEMA as DIAGNOSIS
         from rollprof.render.json_schema import SCHEMA, described_tables
 
-        document = {**SCHEMA, "x-rollprof-dataset": described_tables()}
+        document = {
+            **SCHEMA,
+            "x-rollprof-dataset": described_tables(),
+            "x-rollprof-doctor": DIAGNOSIS,
+        }
         emit(json_module.dumps(document, indent=2, sort_keys=True) + "\n")
         return
     from rollprof.render.summary.page import Page

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rollprof.analyzers.catalog.idle import IDLE_FIGURES
+from rollprof.analyzers.catalog.stragglers import STRAGGLER_FIGURES
 from rollprof.analyzers.missing import SILENT, option_of, remedy_needs
 from rollprof.analyzers.registry import REGISTRY
 from rollprof.analyzers.results import Analysis, Figure
@@ -14,6 +16,8 @@ from rollprof.doctor.versions import fits, spelled
 NONE = "no option"
 WEAK = ("modelled", "calibrated")
 """Bases that a log with more in it would improve on."""
+CLOCKED = frozenset(f.name for f in (*IDLE_FIGURES, *STRAGGLER_FIGURES))
+"""Figures that clocks know better than lengths do."""
 
 Brings = Mapping[str, Any]
 
@@ -60,7 +64,7 @@ def _order(remedy: Remedy) -> tuple[bool, bool, int, int, str]:
 def _better(name: str, figure: Figure, brings: Brings, have: frozenset[str]) -> Iterable[str]:
     """What the best alternative of a figure needs and the log lacks, where all of that can be had."""
     spec = REGISTRY[name]
-    if name in SILENT or figure.basis not in WEAK or not spec.needs:
+    if name not in CLOCKED or name in SILENT or figure.basis not in WEAK or not spec.needs:
         return ()
     lacking = [need for need in spec.needs[0] if need not in have]
     options = [option_of(need, brings) for need in lacking]

@@ -38,7 +38,7 @@ def dumps(analysis: Analysis) -> str:
 
 def document(analysis: Analysis) -> dict[str, Any]:
     """The document as plain Python values, valid against `json_schema.SCHEMA`."""
-    plain: dict[str, Any] = _plain(
+    found: dict[str, Any] = plain(
         {
             "format": FORMAT,
             "rollprof": __version__,
@@ -55,7 +55,7 @@ def document(analysis: Analysis) -> dict[str, Any]:
             "ledger": dict(analysis.ledger),
         }
     )
-    return plain
+    return found
 
 
 def _run(run: RunInfo, headline: str) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _missing(item: Missing) -> dict[str, Any]:
     return {"figure": item.figure, "why": item.why, "enable": item.enable}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Only what JSON has: NaN and infinities are null, keys are text, anything odd is its text."""
     if value is None or isinstance(value, bool | str):
         return value
@@ -170,8 +170,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
         items = sorted(value, key=str) if isinstance(value, set | frozenset) else value
-        return [_plain(item) for item in items]
+        return [plain(item) for item in items]
     return str(value)

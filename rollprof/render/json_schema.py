@@ -25,6 +25,16 @@ def _object(properties: dict[str, Schema], *, optional: tuple[str, ...] = (), cl
     }
 
 
+def closed(properties: dict[str, Schema]) -> Schema:
+    """An object with these properties, all of them, and no others."""
+    return _object(properties)
+
+
+def many(items: Schema) -> Schema:
+    """A list of such things."""
+    return _list(items)
+
+
 def _list(items: Schema) -> Schema:
     return {"type": "array", "items": items}
 
@@ -37,8 +47,12 @@ def _ref(name: str) -> Schema:
     return {"$ref": f"#/$defs/{name}"}
 
 
-def _described(schema: Schema, text: str) -> Schema:
+def described(schema: Schema, text: str) -> Schema:
+    """A schema with a sentence about it."""
     return {**schema, "description": text}
+
+
+_described = described
 
 
 _BASIS: Schema = {"enum": [*BASES, None], "description": "how well it is known, strongest first"}
@@ -136,15 +150,15 @@ _FINDING = _object(
     }
 )
 _MISSING = _object({"figure": _TEXT, "why": _TEXT, "enable": _TEXT})
-_PROBLEM = _object(
+PROBLEM = _object(
     {
         "file": _TEXT,
         "offset": {"type": "integer"},
         "reason": _TEXT,
-        "kind": {"enum": ["repaired", "skipped", "note"]},
+        "kind": {"enum": ["repaired", "skipped", "note", "info"]},
     }
 )
-_LEDGER = _object(
+LEDGER = _object(
     {
         "read": _described(_COUNT, "physical lines read as they stood"),
         "repaired": _COUNT,
@@ -181,10 +195,10 @@ SCHEMA: Schema = {
     "$defs": {
         "figure": _FIGURE,
         "finding": _FINDING,
-        "ledger": _LEDGER,
+        "ledger": LEDGER,
         "lengths": _LENGTHS,
         "missing": _MISSING,
-        "problem": _PROBLEM,
+        "problem": PROBLEM,
         "run": _RUN,
         "step": _STEP,
         "straggler": _STRAGGLER,

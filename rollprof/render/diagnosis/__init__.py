@@ -1,0 +1,1 @@
+"""The diagnosis of a log as text and as JSON."""
