@@ -24,9 +24,13 @@ OWN = "rollprof.adapters."
 
 BUILT_IN: dict[str, str] = {
     "generic": f"{OWN}generic:ADAPTER",
+    "nvidia_smi": f"{OWN}telemetry.nvidia_smi:ADAPTER",
     "openrlhf": f"{OWN}openrlhf:ADAPTER",
+    "prometheus": f"{OWN}telemetry.prometheus:ADAPTER",
+    "sglang": f"{OWN}engines.sglang:ADAPTER",
     "trl": f"{OWN}trl:ADAPTER",
     "verl": f"{OWN}verl:ADAPTER",
+    "vllm": f"{OWN}engines.vllm:ADAPTER",
 }
 """Adapters of this package, for a checkout whose metadata does not list them."""
 

@@ -1,0 +1,1 @@
+"""Inference engines: what their own logs say of requests running and waiting."""

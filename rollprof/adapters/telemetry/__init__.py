@@ -1,0 +1,1 @@
+"""Monitors: what samples of GPUs and of engines say beside the run's own logs."""
