@@ -29,6 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("rollprof.adapters",),
     ("rollprof.parallel",),
     ("rollprof.schema.store", "rollprof.schema.checks"),  # knows only the tables; assemble writes through it
+    ("rollprof.curves",),  # samples over time: arrays alone, for assemble and analyzers
     ("rollprof.assemble",),
     ("rollprof.stats",),
     ("rollprof.model",),

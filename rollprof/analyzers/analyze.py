@@ -11,9 +11,11 @@ import numpy as np
 from rollprof.analyzers.catalog.idle import IDLE_FIGURES
 from rollprof.analyzers.columns import column_figures, throughput
 from rollprof.analyzers.combine import absent
+from rollprof.analyzers.engine_samples import EngineSamples, engine_samples
 from rollprof.analyzers.findings.context import Context
 from rollprof.analyzers.findings.rules import findings
 from rollprof.analyzers.generations import generations
+from rollprof.analyzers.gpu_samples import gpu_samples, sample_curves
 from rollprof.analyzers.idle.run import analyze_idle
 from rollprof.analyzers.in_flight import in_flight
 from rollprof.analyzers.lengths import analyze_lengths
@@ -53,7 +55,9 @@ def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Anal
     phases = generations(run)
     lengths = analyze_lengths(run)
     waiting = waits(run, phases)
-    idle = analyze_idle(run, phases)
+    engines = engine_samples(tables) if run.settings.split == "train" else EngineSamples()
+    idle = analyze_idle(run, phases, engines)
+    gpus = gpu_samples(run, tables, engines)
     shares = analyze_phases(run)
     tokens_per_gpu_s, pace = throughput(run)
     reason = next(iter(idle.reasons), "no lengths and no times of rollouts")
@@ -62,6 +66,7 @@ def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Anal
         **lengths.figures,
         **wait_figures(waiting, reason),
         **idle.figures,
+        **gpus.figures,
         **shares.figures,
         **prompts.figures,
         "tokens_per_gpu_s": tokens_per_gpu_s,
@@ -70,7 +75,8 @@ def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Anal
         figures.update(
             {n: absent(n, "evaluation is a phase of its own, not generation") for n in NOT_OF_EVAL}
         )
-    parts = _StepParts(lengths.steps, waiting, idle.steps, shares.steps, prompts.steps, pace)
+    own = {i: {**idle.steps.get(i, {}), **gpus.steps.get(i, {})} for i in (*idle.steps, *gpus.steps)}
+    parts = _StepParts(lengths.steps, waiting, own, shares.steps, prompts.steps, pace, engines.inferred)
     last = stragglers(run, tables.rollouts, waiting)
     empty = {i: f["slot_idle"].value for i, f in idle.steps.items() if "slot_idle" in f}
     have = _present(run, tables)
@@ -92,6 +98,7 @@ def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Anal
         difficulty=prompts.difficulty,
         sampling=prompts.sampling,
         staleness=prompts.staleness,
+        samples=sample_curves(engines, gpus),
         have=have,
         brings=dict(run.meta.get("brings") or {}),
     )
@@ -114,6 +121,8 @@ class _StepParts:
     phases: Sequence[Mapping[str, StepFigure]]
     prompts: Mapping[int, Mapping[str, StepFigure]]
     pace: Mapping[int, StepFigure]
+    inferred: bool
+    """The steps are generation windows that only the engines' samples show."""
 
 
 def _step_results(run: RunData, parts: _StepParts) -> list[StepResult]:
@@ -130,7 +139,8 @@ def _step_results(run: RunData, parts: _StepParts) -> list[StepResult]:
         }
         if i in parts.pace:
             figures["tokens_per_gpu_s"] = parts.pace[i]
-        found.append(StepResult(step, run.row(i), figures))
+        columns = {**run.row(i), "inferred": 1.0} if parts.inferred else run.row(i)
+        found.append(StepResult(step, columns, figures))
     return found
 
 
@@ -138,7 +148,7 @@ def _light_steps(run: RunData) -> list[StepResult]:
     """Steps of the split that is not analysed: columns, lengths and waiting."""
     lengths = analyze_lengths(run).steps
     waiting = waits(run, generations(run)) if len(run) else []
-    parts = _StepParts(lengths, waiting, {}, [{}] * len(run), {}, {})
+    parts = _StepParts(lengths, waiting, {}, [{}] * len(run), {}, {}, inferred=False)
     return _step_results(run, parts)
 
 

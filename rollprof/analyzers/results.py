@@ -108,6 +108,39 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineCurve:
+    """Requests running and waiting in one engine, as sampled at `time` (epoch seconds)."""
+
+    engine: str
+    time: tuple[float, ...]
+    running: tuple[float, ...]
+    waiting: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GpuCurve:
+    """Utilisation (0 to 1) of one GPU, as sampled at `time` (epoch seconds)."""
+
+    node: str
+    gpu: str
+    time: tuple[float, ...]
+    utilization: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleCurves:
+    """What was sampled over time. `windows` are (start, end, step) of each generation the engines worked on;
+    step None where it belongs to none. `how` they were joined to steps: clock, order, alone, "" not at
+    all."""
+
+    engines: Sequence[EngineCurve] = ()
+    gpus: Sequence[GpuCurve] = ()
+    windows: Sequence[tuple[float, float, int | None]] = ()
+    how: str = ""
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Finding:
     """A plain sentence with its evidence, cause and next step."""
 
@@ -165,6 +198,8 @@ class Analysis:
     difficulty: Sequence[Mapping[str, Any]] = ()
     sampling: Mapping[str, Any] | None = None
     staleness: Mapping[str, Any] | None = None
+    samples: SampleCurves | None = None
+    """Curves of engines and GPUs, where the run has samples of them."""
     have: frozenset[str] = frozenset()
     """Columns with any value and facts of this run, as `FigureSpec.needs` names them."""
     brings: Mapping[str, Any] = field(default_factory=dict)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from rollprof import __version__
 from rollprof.adapters import registry
 from rollprof.adapters.base import Fact, Interpretation, MetricPart
+from rollprof.adapters.engines.collecting import SAMPLES
 from rollprof.assemble import merge
 from rollprof.assemble.facts import as_meta, parse_overrides, with_overrides
 from rollprof.assemble.inputs import Input
 from rollprof.assemble.runs import Candidate, choose
+from rollprof.assemble.sampling import SampledRun, rollout_spans, sampled_run
 from rollprof.assemble.series import Series, StepKey, arranged, summary_of
 from rollprof.assemble.steps import ROLLOUT_COLUMNS, count_rollouts, step_rows
 from rollprof.assemble.survey import Survey, first_problem, interpret, no_step, survey
 from rollprof.assemble.tokens import StepScale, TokenScale, rows_by_step, scale_to
+from rollprof.assemble.zones import with_zone, zone_of
 from rollprof.errors import InputProblem
 from rollprof.parallel.pool import run_chunks
 from rollprof.parallel.tasks import ConvertOptions, StepTotals, plan
@@ -90,11 +93,14 @@ def planned(found: Survey, options: BuildOptions) -> Plan:
     if not found.usable:
         raise no_step(shown, found)
     run = choose(found.runs, options.run, shown)
+    if options.tz is not None:
+        zone = zone_of(options.tz)
+        run = replace(run, parts=[with_zone(p, zone) for p in run.parts])
     ledger = Ledger()
     ledger.merge(found.ledger)
     used = {p.file.path for p in run.parts} | {i.file.path for s in run.series for i in s.inputs}
     for part, remark in merge.precedence(run.parts):
-        ledger.note(part.file.name, 0, remark)
+        ledger.inform(part.file.name, 0, remark)
     if found.strangers:
         names = [file.name for file in found.strangers]
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""
@@ -103,7 +109,7 @@ def planned(found: Survey, options: BuildOptions) -> Plan:
         arguments=found.arguments,
         options=options,
         run=run,
-        others=tuple(c.name for c in found.runs if c is not run),
+        others=tuple(c.name for c in found.runs if c.name != run.name),
         inputs=tuple(i for i in found.inputs if i.file.path in used),
         ledger=ledger,
     )
@@ -128,21 +134,31 @@ def build(
         summaries = {(step, split): summary_of(t) for (step, split), t in totals.items() if step is not None}
         reading = interpret(plan_.run.parts, overrides, summaries)
         scale = _token_scale(reading, totals, writer)
-        meta = _meta(plan_, reading, overrides, totals, scale)
+        samples = _samples(plan_, reading, overrides, writer)
+        meta = _meta(plan_, samples.on(reading), overrides, totals, scale)
+        meta["samples"] = samples.meta
         rows = writer.write_rollouts(meta, scale)
         counted = count_rollouts(writer.read_rollouts(ROLLOUT_COLUMNS))
-        steps = step_rows(reading.steps, counted)
+        steps = step_rows(reading.steps, counted) or samples.steps
         if not rows and not any(r.get("split") != "eval" for r in steps):
             raise InputProblem(
                 f"{', '.join(plan_.arguments)}: no training step and no rollout could be read",
-                hint=first_problem(ledger),
+                hint=first_problem(ledger) or samples.why,
             )
         writer.write_rows(STEPS, meta, steps)
         writer.write_columns(METRICS, meta, _metric_columns(plan_.run.parts, index))
         writer.write_rows(SEGMENTS, meta, [])
-        writer.write_rows(ENGINES, meta, [s._asdict() for p in plan_.run.parts for s in p.engines])
-        writer.write_rows(GPUS, meta, [s._asdict() for p in plan_.run.parts for s in p.gpus])
+        writer.write_rows(ENGINES, meta, [s._asdict() for s in samples.engines])
+        writer.write_rows(GPUS, meta, [s._asdict() for s in samples.gpus])
         return writer.commit(ledger)
+
+
+def _samples(
+    plan_: Plan, reading: Interpretation, overrides: Mapping[str, float], writer: DatasetWriter
+) -> SampledRun:
+    """The samples of engines and GPUs; a step's own rollouts are its best clock."""
+    spans = rollout_spans(writer.spooled()) if any(p.engines for p in plan_.run.parts) else {}
+    return sampled_run(plan_.run.parts, reading.steps, spans, with_overrides(reading.facts, overrides))
 
 
 def _convert(
@@ -286,8 +302,10 @@ def _versions(framework: str, reading: Interpretation, facts: Mapping[str, Fact]
 
 def _framework(run: Candidate) -> str:
     """The adapter that speaks for the run: a framework's rather than the generic one."""
-    names = [p.claim.adapter for p in run.parts] + [s.adapter for s in run.series]
-    return next((n for n in names if n != "generic"), names[0])
+    names = [p.claim.adapter for p in run.parts if not p.claim.hints.get(SAMPLES)]
+    names += [s.adapter for s in run.series]
+    samplers = [p.claim.adapter for p in run.parts if p.engines]
+    return next((n for n in names if n != "generic"), [*names, *samplers][0])
 
 
 def _notes(totals: Mapping[StepKey, StepTotals], scale: TokenScale) -> list[str]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from rollprof.adapters import registry
 from rollprof.adapters.base import Claim
+from rollprof.adapters.engines.collecting import SAMPLES
 from rollprof.errors import InputProblem
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.opening import fingerprint
@@ -16,10 +17,14 @@ from rollprof.sources.tree import find_files
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A file and what it was recognised as."""
+    """A file and what it was recognised as.
+
+    `also`: claims of adapters that find samples of engines or GPUs in it, whatever else it is.
+    """
 
     file: SniffedFile
     claim: Claim
+    also: tuple[Claim, ...] = ()
 
     def describe(self) -> dict[str, object]:
         """The entry of the metadata's list of sources."""
@@ -68,7 +73,8 @@ def look(
     for file in files:
         claims = registry.claims(file, only=framework, columns=columns, ledger=ledger)
         if claims:
-            inputs.append(Input(file, claims[0]))
+            also = tuple(c for c in claims[1:] if c.hints.get(SAMPLES))
+            inputs.append(Input(file, claims[0], also))
         elif file.kind != "empty":
             strangers.append(file)
     return Recognised(tuple(inputs), tuple(strangers), tuple(f for f in files if f.kind == "empty"))

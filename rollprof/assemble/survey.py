@@ -8,6 +8,7 @@ from typing import Any
 
 from rollprof.adapters import registry
 from rollprof.adapters.base import Interpretation, MetricPart, RolloutSummary
+from rollprof.adapters.engines.collecting import SAMPLES
 from rollprof.assemble import merge
 from rollprof.assemble.inputs import Input, Recognised, look, nothing, recognise
 from rollprof.assemble.resumes import without_voided
@@ -34,8 +35,13 @@ class Survey:
 
     @property
     def usable(self) -> bool:
-        """Whether any of the runs has a metric or a dump: a configuration alone is no run."""
-        return any(c.series or any(p.metrics for p in c.parts) for c in self.runs)
+        """Whether any of the runs has a metric, a dump or a sample of an engine: a configuration is no
+        run."""
+        return any(c.series or any(_tells(p) for p in c.parts) for c in self.runs)
+
+
+def _tells(part: MetricPart) -> bool:
+    return bool(part.engines) if part.claim.hints.get(SAMPLES) else bool(part.metrics)
 
 
 def survey(
@@ -75,6 +81,11 @@ def _read_parts(found: Recognised, ledger: Ledger) -> list[MetricPart]:
     for item in found.inputs:
         if item.claim.role != "rollouts":
             parts += registry.load(item.claim.adapter).read(item.file, item.claim, ledger)
+        for claim in item.also:
+            again = Ledger()  # its lines are counted already
+            parts += registry.load(claim.adapter).read(item.file, claim, again)
+            ledger.extend(again.problems)
+            ledger.notes += again.notes
     return parts
 
 
@@ -85,8 +96,9 @@ def interpret(
 ) -> Interpretation:
     """The run in the schema's words. Without any part, an empty reading (rollouts alone)."""
     names = list(dict.fromkeys(p.claim.adapter for p in merge.by_exactness(parts)))
+    samplers = {p.claim.adapter for p in parts if p.claim.hints.get(SAMPLES)}
     readings = []
-    for name in sorted(names, key=lambda n: n == "generic"):
+    for name in sorted(names, key=lambda n: (n in samplers, n == "generic")):
         mine = merge.merge([p for p in parts if p.claim.adapter == name])
         readings.append(registry.load(name).interpret(merge.evidence(mine, overrides, rollouts)))
     return merge.combine(readings) if readings else Interpretation(steps=[], facts={})

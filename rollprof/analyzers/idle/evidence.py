@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rollprof.analyzers.completions import Completions, timed
+from rollprof.analyzers.engine_samples import SampledStep
 from rollprof.analyzers.generations import Generation
 from rollprof.analyzers.idle.clocked import engine_labels, engines_of, slots_of
+from rollprof.analyzers.idle.from_samples import engine_with_samples, with_samples
 from rollprof.analyzers.idle.shapes import (
     bracket_without_count,
     decoded_lengths,
@@ -54,6 +56,7 @@ class Evidence:
     recoverable: float | None
     note: str = ""
     bound: tuple[float, float] | None = None
+    sampled: SampledStep | None = None
 
     @property
     def weight(self) -> float:
@@ -66,8 +69,10 @@ class Evidence:
         return self.capacity * self.shape.decode_steps if self.shape is not None else max(self.n, 1.0)
 
 
-def gather(run: RunData, phases: Sequence[Generation]) -> list[Evidence]:
-    """The evidence of every phase that has a barrier."""
+def gather(
+    run: RunData, phases: Sequence[Generation], sampled: Mapping[int, SampledStep] | None = None
+) -> list[Evidence]:
+    """The evidence of every phase that has a barrier; `sampled` steps by index, from samples of engines."""
     usable = [g for g in phases if not g.reason]
     every = max(1, math.ceil(len(usable) / MOST_FITS))
     fits = not tools_in_the_way(run)
@@ -78,7 +83,7 @@ def gather(run: RunData, phases: Sequence[Generation]) -> list[Evidence]:
         c = timed(run, g)
         if k % every == 0:
             cost = _fit(run, c) if fits else (None, TOOLS)
-        found.append(_evidence(run, g, c, cost, ratio))
+        found.append(_evidence(run, g, c, cost, ratio, (sampled or {}).get(g.index)))
     return found
 
 
@@ -98,12 +103,18 @@ def _evidence(
     c: Completions | None,
     cost: tuple[RolloutFit | None, str],
     ratio: float | None,
+    sampled: SampledStep | None,
 ) -> Evidence:
     n = _rollouts(run, g)
     capacity = float(run.facts.capacity(int(n))) if n >= 1 else 1.0
     clocked = slots_of(run, g, c, n, capacity)
+    if sampled is not None:
+        clocked = with_samples(clocked, sampled)
+        capacity = capacity if n >= 1 else sampled.capacity
     shape = shape_of(run, g, c, ratio)
     engine = engines_of(run, g, c, clocked.slot) if clocked.slot is not None or shape is not None else None
+    if sampled is not None:
+        engine = engine_with_samples(engine, sampled, clocked.slot)
     notes = [c.note] if c is not None and c.note else []
     if engine is not None and engine.bound == "lower":
         notes.append(UNEVEN)
@@ -126,6 +137,7 @@ def _evidence(
         recoverable=_recoverable(run, c, cost[0]),
         note="; ".join(notes),
         bound=bracket_without_count(run, g, ratio) if shape is None else None,
+        sampled=sampled,
     )
 
 

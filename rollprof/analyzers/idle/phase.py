@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from rollprof.analyzers.idle.evidence import Evidence
+from rollprof.analyzers.idle.from_samples import only_from_samples
 from rollprof.analyzers.idle.shapes import duration_clock
 from rollprof.analyzers.results import StepFigure
 from rollprof.analyzers.run_data import RunData
@@ -74,7 +75,8 @@ def idle_of(run: RunData, e: Evidence, steps: StepsFit | None) -> PhaseIdle:
         "generation_idle": _generation(e, effective, slot),
         "recoverable": _exact(e.recoverable, "calibrated"),
         "queue_share": _exact(e.queue_share, "measured"),
-        "engine_imbalance": _imbalance(e.engine),
+        "engine_imbalance": _imbalance(e),
+        **only_from_samples(e.sampled),
     }
     others: dict[str, Other] = {}
     if e.logged is not None and e.logged.value is not None:
@@ -155,11 +157,18 @@ def _generation(e: Evidence, effective: StepFigure | None, slot: StepFigure | No
         return slot
     floor = e.engine.value if e.engine is not None and e.engine.value is not None else 0.0
     top = slot.interval[1] if slot.interval is not None else slot.value
+    if slot.basis == "measured" and slot.bound is None:  # sampled: near the value, not at its interval's end
+        return StepFigure(slot.value, slot.basis, (min(floor, slot.value), top), "upper")
     return StepFigure(top, slot.basis, (min(floor, top), top), "upper")
 
 
-def _imbalance(engine: StepFigure | None) -> StepFigure | None:
+def _imbalance(e: Evidence) -> StepFigure | None:
     """max T_e / mean T_e. A held engine_idle keeps its true value as the end of its interval."""
+    engine = e.engine
+    if e.sampled is not None and engine is not None and engine.basis == "measured":
+        own = e.sampled.figures.get("engine_imbalance")
+        if own is not None:
+            return own
     if engine is None or engine.interval is None or not engine.interval[1] < 1:
         return None
     value = 1 / (1 - engine.interval[1])

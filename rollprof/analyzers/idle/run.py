@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from rollprof.analyzers.engine_samples import EngineSamples, of_steps
 from rollprof.analyzers.generations import Generation
 from rollprof.analyzers.idle.evidence import gather, tools_in_the_way
 from rollprof.analyzers.idle.phase import PhaseIdle, calibrate, idle_of
@@ -36,15 +37,20 @@ class IdleResult:
     reasons: Mapping[str, int]
 
 
-def analyze_idle(run: RunData, generations: Sequence[Generation]) -> IdleResult:
-    """Every idle figure that the log allows, per step and over the run."""
-    found = gather(run, generations)
+def analyze_idle(
+    run: RunData, generations: Sequence[Generation], samples: EngineSamples | None = None
+) -> IdleResult:
+    """Every idle figure that the log, and samples of the engines, allow: per step and over the run."""
+    samples = samples or EngineSamples()
+    found = gather(run, generations, of_steps(samples, run.steps.tolist()))
     fit = None if tools_in_the_way(run) else calibrate(run, found)
     phases = {e.generation.index: idle_of(run, e, fit) for e in found}
     steps = {g.index: _step(run, g, phases.get(g.index)) for g in generations}
     phases = {i: replace(p, figures=_asked(run.settings, p.figures)) for i, p in phases.items()}
     steps = {i: replace(s, figures=_asked(run.settings, s.figures)) for i, s in steps.items()}
     reasons = _reasons(generations)
+    for why in samples.refused.values():
+        reasons[why] = reasons.get(why, 0) + 1
     figures = phase_totals(run, list(phases.values()), fit, reasons)
     figures.update(step_totals(run, list(steps.values()), phases, reasons))
     return IdleResult(

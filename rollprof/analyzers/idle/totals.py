@@ -16,10 +16,8 @@ from rollprof.analyzers.run_data import RunData
 from rollprof.model.calibrate import StepsFit
 
 HOLDS = "held between engine_idle and slot_idle"
-FROM_SAMPLES = {
-    "throughput_idle": "no samples of the inference engines",
-    "gpu_util_idle": "no GPU telemetry",
-}
+NO_SAMPLES = "no samples of the inference engines"
+NO_TELEMETRY = "no GPU telemetry"
 
 
 def phase_totals(
@@ -47,7 +45,23 @@ def phase_totals(
     found["queue_share"] = weighted_mean("queue_share", _items("queue_share", phases, weights))
     found["engine_imbalance"] = _imbalance(phases, weights)
     found = {n: _explained(f, _why(n, run, phases, fit, reasons)) for n, f in found.items()}
-    return {**found, **{name: absent(name, why) for name, why in FROM_SAMPLES.items()}}
+    return {**found, **_sampled(phases, weights)}
+
+
+def _sampled(phases: Sequence[PhaseIdle], weights: Sequence[float]) -> dict[str, Figure]:
+    """Figures that only samples of the engines give."""
+    found = {"gpu_util_idle": absent("gpu_util_idle", NO_TELEMETRY)}
+    pace = _items("throughput_idle", phases, weights)
+    found["throughput_idle"] = (
+        weighted_mean("throughput_idle", pace) if pace else absent("throughput_idle", NO_SAMPLES)
+    )
+    kv = [w.figure.value for w in _items("kv_usage_max", phases, weights) if w.figure.value is not None]
+    if kv:
+        found["kv_usage_max"] = exact("kv_usage_max", max(kv), "measured", len(kv))
+    evicted = [w.figure for w in _items("preemptions", phases, weights)]
+    if evicted:
+        found["preemptions"] = total("preemptions", evicted, of=len(evicted))
+    return found
 
 
 def step_totals(

@@ -1,0 +1,272 @@
+"""Idle slots and engines as samples of the engines show them, step by step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollprof.analyzers.results import EngineCurve, StepFigure
+from rollprof.analyzers.tables import Tables
+from rollprof.curves.area import busy_area, sampling_error, too_coarse
+from rollprof.curves.ticks import Curve, curve_of, fleet_of
+from rollprof.curves.windows import Window, capacity_of, find_windows
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Floats = NDArray[np.float64]
+
+COLUMNS = ("time", "running", "waiting", "prompt_tokens_s", "generation_tokens_s")
+POINTS = 2000
+"""Points of an engine's curve that are kept for a picture."""
+COARSE = "samples of the engines are too far apart for so short a generation"
+TOP = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class SampledStep:
+    """One step as the engines' samples show it: `seconds` of generation in `windows` stretches on `capacity`
+    slots, and its figures by name."""
+
+    seconds: float
+    capacity: float
+    windows: int
+    figures: Mapping[str, StepFigure]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSamples:
+    """`steps` by step number; `refused` why a step has no figures; `spans` (start, end) of every window with
+    its step; `curves` of each engine for pictures. `throughput_idle` over all windows together."""
+
+    steps: Mapping[int, SampledStep] = field(default_factory=dict)
+    refused: Mapping[int, str] = field(default_factory=dict)
+    spans: Sequence[tuple[float, float, int | None]] = ()
+    curves: Sequence[EngineCurve] = ()
+    kv_usage_max: float | None = None
+    preemptions: float | None = None
+    inferred: bool = False
+    how: str = ""
+    why: str = ""
+    tick: float = math.nan
+    slots_how: str = ""
+
+
+def engine_samples(tables: Tables) -> EngineSamples:
+    """Figures of every step that samples of engines were joined to; nothing where there are none."""
+    said = tables.meta.get("samples")
+    if not isinstance(said, Mapping) or not said.get("engines"):
+        return EngineSamples()
+    raw = _by_engine(tables.engines, said["engines"])
+    if not raw:
+        return EngineSamples()
+    silent = set(said.get("silent") or ())
+    own = {name: curve_of(rows[:, :5], silent_when_idle=name in silent) for name, rows in raw.items()}
+    fleet = fleet_of(list(own.values()))
+    slots = said.get("slots")
+    windows = find_windows(fleet, slots)
+    steps = list(said.get("steps") or ())
+    if len(steps) != len(windows):
+        return EngineSamples(why="the samples and what they were joined by disagree")
+    capacity = capacity_of(fleet, slots)
+    best = _best_pace(fleet, windows)
+    measured: dict[int, SampledStep] = {}
+    refused: dict[int, str] = {}
+    for step in sorted({s for s in steps if s is not None}):
+        mine = [w for w, s in zip(windows, steps, strict=True) if s == step]
+        why = next((w.cut for w in mine if w.cut), "")
+        if not why and any(too_coarse(w.tick, w.seconds) for w in mine):
+            why = COARSE
+        if why:
+            refused[step] = why
+            continue
+        figures = _fleet_figures(fleet, mine, capacity, best)
+        if said.get("apart") and len(own) > 1:
+            figures.update(_engine_figures(own, mine))
+        elif said.get("apart") and figures["slot_idle"].value is not None:
+            figures["engine_idle"] = StepFigure(0.0, "measured", (0.0, 0.0))
+            figures["engine_imbalance"] = StepFigure(1.0, "measured", (1.0, 1.0))
+        kv = _kv(raw, mine)
+        if kv is not None:
+            figures["kv_usage_max"] = StepFigure(kv, "measured", (kv, kv))
+        measured[step] = SampledStep(sum(w.seconds for w in mine), capacity, len(mine), figures)
+    _count_preemptions(tables.metrics, windows, steps, measured)
+    return EngineSamples(
+        steps=measured,
+        refused=refused,
+        spans=[(w.start, w.end, s) for w, s in zip(windows, steps, strict=True)],
+        curves=[_thinned(name, rows) for name, rows in raw.items()],
+        kv_usage_max=_most(np.concatenate([rows[:, 5] for rows in raw.values()])),
+        inferred=said.get("join") == "alone",
+        how=str(said.get("join") or ""),
+        why=str(said.get("why") or ""),
+        tick=fleet.tick,
+        slots_how=str(said.get("slots_how") or ""),
+    )
+
+
+def _by_engine(frame: pl.LazyFrame, names: Sequence[str]) -> dict[str, Floats]:
+    """Rows (K, 6) of each engine: the columns of a curve, and the KV cache."""
+    import polars as pl
+
+    wanted = [pl.col(c).cast(pl.Float64) for c in (*COLUMNS, "kv_usage")]
+    table = frame.select(pl.col("engine").cast(pl.String), *wanted).filter(
+        pl.col("engine").is_in(list(names))
+    )
+    found: dict[str, Floats] = {}
+    for (name,), rows in table.collect().partition_by("engine", as_dict=True, maintain_order=True).items():
+        found[str(name)] = rows.drop("engine").fill_null(float("nan")).to_numpy().astype(np.float64)
+    return {name: found[name] for name in names if name in found}
+
+
+def _fleet_figures(
+    fleet: Curve, windows: Sequence[Window], capacity: float, best: float
+) -> dict[str, StepFigure]:
+    """slot_idle, queue_share and throughput_idle of a step's windows together."""
+    busy = seconds = error = queued = asked = tokens = 0.0
+    for w in windows:
+        at = slice(w.first, w.last + 1)
+        busy += busy_area(fleet.time[at], fleet.load[at], capacity, w.start, w.end, full=w.full)
+        seconds += w.seconds
+        error += sampling_error(w.tick, w.seconds) * w.seconds
+        waiting = fleet.load[at] - np.nan_to_num(fleet.running[at])
+        queued += float(waiting.sum())
+        asked += float(fleet.load[at].sum())
+        tokens += _tokens(fleet, w)
+    idle = min(1.0, max(0.0, 1 - busy / (capacity * seconds)))
+    half = error / seconds
+    figures = {
+        "slot_idle": StepFigure(idle, "measured", (max(0.0, idle - half), min(1.0, idle + half))),
+        "queue_share": StepFigure(queued / asked, "measured") if asked else StepFigure(None, None),
+    }
+    if best > 0 and tokens > 0:
+        share = min(1.0, max(0.0, 1 - tokens / seconds / best))
+        figures["throughput_idle"] = StepFigure(share, "measured", (share, share))
+    return {n: f for n, f in figures.items() if f.value is not None}
+
+
+def _tokens(fleet: Curve, w: Window) -> float:
+    """Tokens generated in a window: each sample's throughput holds since the one before."""
+    last = min(w.last + 1, len(fleet) - 1)
+    if last > w.last and (fleet.silent[w.last] or fleet.hole[w.last] or fleet.load[last] > 0):
+        last = w.last
+    width = np.diff(fleet.time[w.first : last + 1], prepend=fleet.time[w.first] - w.tick)
+    return float(np.nansum(np.nan_to_num(fleet.generation[w.first : last + 1]) * width))
+
+
+def _best_pace(fleet: Curve, windows: Sequence[Window]) -> float:
+    """The run's 95th percentile of the fleet's decode throughput in generation."""
+    inside = [fleet.generation[w.first : w.last + 1] for w in windows]
+    values = np.concatenate(inside) if inside else np.empty(0)
+    values = values[np.isfinite(values)]
+    return float(np.quantile(values, TOP)) if len(values) else math.nan
+
+
+def _engine_figures(own: Mapping[str, Curve], windows: Sequence[Window]) -> dict[str, StepFigure]:
+    """engine_idle and engine_imbalance from when each engine was done, of the engines alive in a window."""
+    done = total = most = 0.0
+    for w in windows:
+        ends = [
+            _done(c, w) - w.start
+            for c in own.values()
+            if c.time[0] <= w.end and c.time[-1] >= w.start - w.tick
+        ]
+        ends = [min(w.seconds, max(0.0, e)) for e in ends]
+        if not ends:
+            return {}
+        done += sum(ends) / len(ends)
+        most += max(ends)
+        total += w.seconds
+    half = sum(sampling_error(w.tick, w.seconds) * w.seconds for w in windows) / total
+    idle = min(1.0, max(0.0, 1 - done / total))
+    figures = {"engine_idle": StepFigure(idle, "measured", (max(0.0, idle - half), min(1.0, idle + half)))}
+    if done > 0:
+        figures["engine_imbalance"] = StepFigure(most / done, "measured", (most / done, most / done))
+    return figures
+
+
+def _done(curve: Curve, w: Window) -> float:
+    """When an engine had nothing left to do in a window: half a tick after its last sample with a load."""
+    inside = np.flatnonzero((curve.time >= w.start) & (curve.time <= w.end) & (curve.load > 0))
+    if not len(inside):
+        return w.start
+    last = int(inside[-1])
+    if last + 1 < len(curve) and curve.time[last + 1] <= w.end:
+        return float((curve.time[last] + min(curve.time[last + 1], curve.time[last] + w.tick)) / 2)
+    return (
+        w.end if last + 1 >= len(curve) or curve.load[last + 1] > 0 else float(curve.time[last]) + w.tick / 2
+    )
+
+
+def engine_slot_idle(own: Curve, w: Window, capacity: float) -> float:
+    """slot_idle of one engine in a window."""
+    at = np.flatnonzero((own.time >= w.start) & (own.time <= w.end))
+    if not len(at):
+        return 1.0
+    used = busy_area(own.time[at], own.load[at], capacity, w.start, w.end)
+    return min(1.0, max(0.0, 1 - used / (capacity * w.seconds)))
+
+
+def _kv(raw: Mapping[str, Floats], windows: Sequence[Window]) -> float | None:
+    found = [
+        rows[(rows[:, 0] >= w.start - 1) & (rows[:, 0] <= w.end), 5] for rows in raw.values() for w in windows
+    ]
+    return _most(np.concatenate(found)) if found else None
+
+
+def _most(values: Floats) -> float | None:
+    known = values[np.isfinite(values)]
+    return float(known.max()) if len(known) else None
+
+
+def _count_preemptions(
+    frame: pl.LazyFrame,
+    windows: Sequence[Window],
+    steps: Sequence[int | None],
+    measured: dict[int, SampledStep],
+) -> None:
+    """Add the engines' own counts of preempted requests to the steps in whose windows they were printed."""
+    import polars as pl
+
+    chosen = frame.filter(pl.col("key").cast(pl.String).is_in(list(PREEMPTIONS)))
+    table = chosen.select(pl.col("logged_at"), pl.col("value")).drop_nulls().collect()
+    if not table.height:
+        return
+    time, value = table["logged_at"].to_numpy(), table["value"].to_numpy()
+    for w, step in zip(windows, steps, strict=True):
+        if step is None or step not in measured:
+            continue
+        count = float(value[(time >= w.start - 1) & (time <= w.end + w.tick)].sum())
+        figures = dict(measured[step].figures)
+        before = figures.get("preemptions")
+        count += (before.value or 0.0) if before is not None else 0.0
+        figures["preemptions"] = StepFigure(count, "measured", (count, count))
+        own = measured[step]
+        measured[step] = SampledStep(own.seconds, own.capacity, own.windows, figures)
+
+
+PREEMPTIONS = ("vllm/preemptions", "sglang/retracted")
+
+
+def _thinned(name: str, rows: Floats) -> EngineCurve:
+    every = max(1, math.ceil(len(rows) / POINTS))
+    kept = rows[::every]
+    return EngineCurve(
+        name,
+        tuple(kept[:, 0].tolist()),
+        tuple(np.nan_to_num(kept[:, 1]).tolist()),
+        tuple(np.nan_to_num(kept[:, 2]).tolist()),
+    )
+
+
+def of_steps(samples: EngineSamples, steps: Sequence[int]) -> dict[int, SampledStep]:
+    """Sampled steps by their index among `steps`."""
+    return {i: samples.steps[int(s)] for i, s in enumerate(steps) if int(s) in samples.steps}
+
+
+__all__ = ["COARSE", "EngineSamples", "SampledStep", "engine_samples", "engine_slot_idle", "of_steps"]

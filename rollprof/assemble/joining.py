@@ -1,0 +1,219 @@
+"""Samples of engines joined to steps: by the clock where both have one, else by order and length; or not at
+all.
+
+A join that does not hold is refused: figures of the wrong step are worse than none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rollprof.curves.windows import Window
+
+QUARTER = 900.0
+"""Time zones differ by multiples of this."""
+FARTHEST = 14 * 3600.0
+WITHIN = 0.5
+"""Share of a window that must lie in the generation of its step."""
+HOLDS = 0.8
+"""Share of the windows' time within generation phases from which a join holds."""
+CLEARLY = 1.25
+"""How much better another time zone must be than none at all."""
+SAME_LENGTH = 0.25
+"""Median difference of a window from its step's generation call, as a share, up to which they are the
+same."""
+LONGER = 1.15
+"""A window longer than its step's generation call by more than this is not part of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """When a step generated, as its own clock has it; NaN where that is unknown.
+
+    `exact` is false where only the whole step's time is known.
+    """
+
+    step: int
+    start: float
+    end: float
+    generate_s: float
+    exact: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Join:
+    """`steps[k]` is the step of window k, None for one outside of any step.
+
+    `how`: alone, clock, order, or "" where it was refused and `why` says so. `zone_s` was added to the
+    engines' clock, `skew_s` is how much later than the steps' they see generation end.
+    """
+
+    steps: tuple[int | None, ...]
+    how: str
+    why: str = ""
+    zone_s: float = 0.0
+    skew_s: float | None = None
+    notes: tuple[str, ...] = field(default=())
+
+
+def alone(windows: Sequence[Window]) -> Join:
+    """The windows themselves are the steps, numbered from 1."""
+    return Join(tuple(range(1, len(windows) + 1)), "alone")
+
+
+def spans_of(rows: Sequence[Mapping[str, object]], rollouts: Mapping[int, tuple[float, float]]) -> list[Span]:
+    """The generation phases of training steps: from the rollouts' own times, else from when steps were logged
+    and how long they and their generation took."""
+    found = []
+    for row in rows:
+        if row.get("split", "train") == "eval":
+            continue
+        step = int(_number(row["step"]))
+        logged, whole, took = (_number(row.get(n)) for n in ("logged_at", "step_s", "generate_s"))
+        if step in rollouts:
+            found.append(Span(step, *rollouts[step], took, exact=True))
+        elif logged > 0 and whole > 0:
+            start = logged - whole
+            found.append(Span(step, start, start + took if took > 0 else logged, took, exact=took > 0))
+        else:
+            found.append(Span(step, math.nan, math.nan, took, exact=False))
+    return found
+
+
+def join(windows: Sequence[Window], spans: Sequence[Span], *, local: bool, tick: float) -> Join:
+    """Windows joined to steps. `local`: the engines' clock names no zone."""
+    nothing = tuple(None for _ in windows)
+    if not windows:
+        return Join(nothing, "", "the engines' samples hold no generation")
+    timed = [s for s in spans if s.end > s.start]
+    if timed:
+        return _by_clock(windows, timed, local=local, tick=tick)
+    if any(s.generate_s > 0 for s in spans):
+        return _by_order(windows, spans, tick)
+    return Join(
+        nothing, "", "the steps have neither a clock nor generation times to join samples of engines by"
+    )
+
+
+def _by_clock(windows: Sequence[Window], spans: Sequence[Span], *, local: bool, tick: float) -> Join:
+    zone, share = 0.0, _inside(windows, spans, 0.0)
+    if local and share < HOLDS:
+        best = max(_zones(windows, spans), key=lambda z: (_inside(windows, spans, z), -abs(z)))
+        if _inside(windows, spans, best) > CLEARLY * share:
+            zone, share = best, _inside(windows, spans, best)
+    steps = tuple(_step_at(w, spans, zone) for w in windows)
+    nothing = tuple(None for _ in windows)
+    if share < HOLDS:
+        hint = " (--tz names the zone of its clock)" if local else ""
+        return Join(
+            nothing,
+            "",
+            f"only {share:.0%} of the engines' busy time lies within generation by the clock{hint}",
+        )
+    why = _too_long(windows, steps, spans, tick)
+    if why:
+        return Join(nothing, "", why)
+    notes = [f"clock of the engines moved by {zone / 3600:+g} h: it names no zone"] if zone else []
+    return Join(steps, "clock", "", zone, _skew(windows, steps, spans, zone), tuple(notes))
+
+
+def _zones(windows: Sequence[Window], spans: Sequence[Span]) -> list[float]:
+    """Whole quarters of an hour that bring some window near some step's end, the likeliest few."""
+    ends = np.array([s.end for s in spans])
+    mine = np.array([w.end for w in windows])
+    away = np.round((ends[:, None] - mine[None, :]) / QUARTER).ravel() * QUARTER
+    away = away[np.abs(away) <= FARTHEST]
+    values, counts = np.unique(away, return_counts=True)
+    return [0.0, *values[np.argsort(-counts, kind="stable")][:32].tolist()]
+
+
+def _inside(windows: Sequence[Window], spans: Sequence[Span], moved: float) -> float:
+    """Share of the windows' time, as far as the steps' log reaches, that lies in generation phases."""
+    starts, ends = np.array([s.start for s in spans]), np.array([s.end for s in spans])
+    low, high = float(starts.min()), float(ends.max())
+    inside = total = 0.0
+    for w in windows:
+        start, end = w.start + moved, w.end + moved
+        if end <= low or start >= high:
+            continue
+        total += end - start
+        shared = np.minimum(end, ends) - np.maximum(start, starts)
+        inside += float(shared[shared > 0].sum())
+    return min(1.0, inside / total) if total > 0 else 0.0
+
+
+def _near(spans: Sequence[Span], start: float, end: float) -> list[Span]:
+    return [s for s in spans if s.start < end and s.end > start]
+
+
+def _step_at(w: Window, spans: Sequence[Span], moved: float) -> int | None:
+    start, end = w.start + moved, w.end + moved
+    shares = [(min(end, s.end) - max(start, s.start), s.step) for s in _near(spans, start, end)]
+    best = max(shares, default=(0.0, 0))
+    return best[1] if best[0] >= WITHIN * (end - start) else None
+
+
+def _too_long(
+    windows: Sequence[Window], steps: Sequence[int | None], spans: Sequence[Span], tick: float
+) -> str:
+    """Why windows cannot be part of their steps: most last longer than the generation call did."""
+    took = {s.step: s.generate_s for s in spans if s.generate_s > 0}
+    busy: dict[int, float] = {}
+    for w, step in zip(windows, steps, strict=True):
+        if step in took and step is not None:
+            busy[step] = busy.get(step, 0.0) + w.seconds
+    longer = [step for step, seconds in busy.items() if seconds > LONGER * took[step] + tick]
+    if busy and len(longer) > 0.5 * len(busy):
+        return (
+            f"the engines were busy longer than the step's generation took in {len(longer)} of {len(busy)} "
+            "steps: these are not the engines of this run"
+        )
+    return ""
+
+
+def _skew(
+    windows: Sequence[Window], steps: Sequence[int | None], spans: Sequence[Span], moved: float
+) -> float | None:
+    """Median of how much later the last window of a step ends than its generation does by the step's
+    clock."""
+    ends = {s.step: s.end for s in spans if s.exact}
+    last: dict[int, float] = {}
+    for w, step in zip(windows, steps, strict=True):
+        if step is not None and step in ends:
+            last[step] = max(last.get(step, -math.inf), w.end + moved)
+    return float(np.median([last[s] - ends[s] for s in last])) if last else None
+
+
+def _by_order(windows: Sequence[Window], spans: Sequence[Span], tick: float) -> Join:
+    """Windows and steps one by one, where their lengths agree in one way and no other."""
+    took = np.array([s.generate_s for s in spans])
+    seconds = np.array([w.seconds for w in windows])
+    errors = []
+    for shift in range(len(seconds) - len(took) + 1) if len(seconds) >= len(took) else []:
+        own = seconds[shift : shift + len(took)]
+        known = took > 0
+        errors.append((float(np.median(np.abs(own - took)[known] / (took[known] + tick))), shift))
+    nothing = tuple(None for _ in windows)
+    if not errors or min(errors)[0] > SAME_LENGTH:
+        return Join(
+            nothing,
+            "",
+            f"{len(windows)} generation windows of the engines and {len(spans)} steps without a clock, whose "
+            "lengths do not agree",
+        )
+    ranked = sorted(errors)
+    if len(ranked) > 1 and ranked[1][0] < 2 * ranked[0][0] + 0.02:
+        return Join(nothing, "", "more than one way to lay the steps over the engines' generation windows")
+    shift = ranked[0][1]
+    steps: list[int | None] = [None] * len(windows)
+    for k, s in enumerate(spans):
+        steps[shift + k] = s.step
+    return Join(tuple(steps), "order", notes=("steps and generation windows of the engines joined in order",))
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan

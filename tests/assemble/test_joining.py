@@ -1,0 +1,110 @@
+"""Windows joined to steps by the clock, in order, or not at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import pytest
+
+from rollprof.assemble.joining import Span, alone, join, spans_of
+from rollprof.curves.windows import Window
+
+T0 = 1_796_000_000.0
+HOUR = 3600.0
+
+
+def windows(*pairs: tuple[float, float], moved: float = 0.0) -> list[Window]:
+    return [Window(0, 0, T0 + a + moved, T0 + b + moved, 10.0, 1.0) for a, b in pairs]
+
+
+def spans(*pairs: tuple[float, float]) -> list[Span]:
+    return [Span(k + 1, T0 + a, T0 + b, b - a, exact=True) for k, (a, b) in enumerate(pairs)]
+
+
+def clockless(*seconds: float) -> list[Span]:
+    return [Span(k + 1, math.nan, math.nan, s, exact=False) for k, s in enumerate(seconds)]
+
+
+GENERATED: Sequence[tuple[float, float]] = [(0, 31), (100, 147), (200, 222), (300, 338)]
+BUSY: Sequence[tuple[float, float]] = [(1, 30), (101, 146), (201, 221), (301, 337)]
+
+
+def test_by_the_clock() -> None:
+    found = join(windows(*BUSY), spans(*GENERATED), local=False, tick=1.0)
+    assert (found.how, found.steps) == ("clock", (1, 2, 3, 4))
+    assert found.skew_s == pytest.approx(-1.0)
+
+
+def test_several_rounds_are_of_one_step_and_an_evaluation_of_none() -> None:
+    found = join(windows((1, 14), (16, 30), (60, 62), *BUSY[1:]), spans(*GENERATED), local=False, tick=1.0)
+    assert found.steps == (1, 1, None, 2, 3, 4)
+
+
+@pytest.mark.parametrize("hours", [2.0, -7.0, 5.5])
+def test_a_clock_without_a_zone_is_moved_by_whole_quarters_and_said(hours: float) -> None:
+    found = join(windows(*BUSY, moved=hours * HOUR), spans(*GENERATED), local=True, tick=1.0)
+    assert (found.how, found.zone_s, found.steps) == ("clock", -hours * HOUR, (1, 2, 3, 4))
+    assert "names no zone" in found.notes[0]
+
+
+def test_a_clock_with_a_zone_is_not_moved() -> None:
+    found = join(windows(*BUSY, moved=2 * HOUR), spans(*GENERATED), local=False, tick=1.0)
+    assert found.how == ""
+    assert set(found.steps) == {None}
+
+
+def test_engines_that_work_between_the_generations_are_not_this_runs() -> None:
+    found = join(windows((40, 90), (150, 190), (230, 290)), spans(*GENERATED), local=True, tick=1.0)
+    assert found.how == ""
+    assert "by the clock" in found.why
+
+
+def test_engines_busy_for_longer_than_the_call_are_not_this_runs() -> None:
+    whole = [Span(k + 1, T0 + 100 * k, T0 + 100 * k + 100, 10.0, exact=False) for k in range(4)]
+    found = join(windows((0, 90), (100, 190), (200, 290), (300, 390)), whole, local=False, tick=1.0)
+    assert found.how == ""
+    assert "not the engines of this run" in found.why
+
+
+def test_without_a_clock_in_order_where_the_lengths_agree() -> None:
+    found = join(windows(*BUSY), clockless(31, 47, 22, 38), local=True, tick=1.0)
+    assert (found.how, found.steps) == ("order", (1, 2, 3, 4))
+
+
+def test_an_evaluation_before_the_steps_shifts_them() -> None:
+    found = join(windows((-50, -45), *BUSY), clockless(31, 47, 22, 38), local=True, tick=1.0)
+    assert found.steps == (None, 1, 2, 3, 4)
+
+
+def test_more_than_one_way_is_none() -> None:
+    even = [(100.0 * k, 100.0 * k + 30) for k in range(5)]
+    found = join(windows(*even), clockless(31, 31, 31, 31), local=True, tick=1.0)
+    assert (found.how, set(found.steps)) == ("", {None})
+    assert "more than one way" in found.why
+
+
+def test_lengths_that_do_not_agree_are_refused() -> None:
+    found = join(windows(*BUSY), clockless(90, 12, 60, 11), local=True, tick=1.0)
+    assert found.how == ""
+
+
+def test_steps_without_any_time_are_refused() -> None:
+    found = join(windows(*BUSY), clockless(math.nan, math.nan), local=True, tick=1.0)
+    assert found.how == ""
+    assert "neither a clock" in found.why
+
+
+def test_alone_the_windows_are_the_steps() -> None:
+    assert alone(windows(*BUSY)).steps == (1, 2, 3, 4)
+
+
+def test_a_steps_own_rollouts_are_its_best_clock() -> None:
+    rows = [
+        {"step": 1, "logged_at": T0 + 100, "step_s": 90.0, "generate_s": 30.0},
+        {"step": 2, "logged_at": T0 + 200, "step_s": 95.0},
+        {"step": 2, "split": "eval", "logged_at": T0 + 250, "step_s": 5.0},
+    ]
+    first, second = spans_of(rows, {1: (T0 + 20, T0 + 45)})
+    assert (first.start, first.end, first.exact) == (T0 + 20, T0 + 45, True)
+    assert (second.start, second.end, second.exact) == (T0 + 105, T0 + 200, False)
