@@ -134,13 +134,14 @@ def _cells(p: PolicyResult) -> str:
 
 
 def _missing(page: Page, found: WhatIf) -> None:
-    reasons: dict[str, list[str]] = {}
     answered = {p.name for p in found.policies if p.speedup is not None}
+    fewest: dict[str, Sequence[str]] = {}
     for p in found.policies:
-        if p.speedup is None and p.needs and p.name not in answered:
-            names = reasons.setdefault("; ".join(p.needs), [])
-            if p.name not in names:
-                names.append(p.name)
+        if p.needs and p.name not in answered and len(p.needs) < len(fewest.get(p.name, (*p.needs, ""))):
+            fewest[p.name] = p.needs
+    reasons: dict[str, list[str]] = {}
+    for name, needs in fewest.items():
+        reasons.setdefault("; ".join(needs), []).append(name)
     for why, names in reasons.items():
         page.add((f"  {', '.join(names)} needs: {why}", "dim"), hang=6)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,8 @@ FEW_STEPS = 8
 """Below as many steps intervals come from replaying resampled groups: whole steps are too few to draw."""
 REPLAYS = 24
 _NORMAL = 1.96
+_RATIOS = ("speedup", "generation_speedup", "useful_gain", "useful_tokens_per_s", "step_s")
+"""Positive figures, whose draws are spread in the logarithm."""
 
 
 @dataclass(slots=True)
@@ -70,9 +73,13 @@ class Evaluator:
         found = {}
         for name, values in draws.items():
             good = values[np.isfinite(values)]
-            if len(good) > 1:
-                half = _NORMAL * float(good.std(ddof=1))
-                middle = float(good.mean())
+            if len(good) < 2:
+                continue
+            if name in _RATIOS and (good > 0).all():
+                middle, half = float(np.log(good).mean()), _NORMAL * float(np.log(good).std(ddof=1))
+                found[name] = (math.exp(middle - half), math.exp(middle + half))
+            else:
+                middle, half = float(good.mean()), _NORMAL * float(good.std(ddof=1))
                 found[name] = (middle - half, middle + half)
         return found
 

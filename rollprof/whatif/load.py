@@ -152,9 +152,8 @@ def _from_aggregates(run: RunData, phases: Sequence[Generation]) -> Loaded | Non
     """Both ends: responses of a prompt dealt at random, and sorted so that neighbours share a prompt."""
     names = ("response_tokens_mean", "response_tokens_max", "truncated_share", "prompts")
     mean, top, share, prompts = (run.column(name) for name in names)
-    counts = run.counts()
-    ratio = top / mean
-    typical = float(np.median(ratio[np.isfinite(ratio)])) if np.isfinite(ratio).any() else None
+    counts = np.where(run.counts() > 0, run.counts(), run.facts.responses_per_step or 0)
+    top, typical, guessed = _longest(mean, top, share * counts, run.facts.response_cap)
     rng = np.random.default_rng(_SEED)
     unlike: list[Floats] = []
     alike: list[Floats] = []
@@ -163,7 +162,7 @@ def _from_aggregates(run: RunData, phases: Sequence[Generation]) -> Loaded | Non
     chosen = []
     for g in phases:
         i = g.index
-        n = counts[i] if counts[i] > 0 else run.facts.responses_per_step or 0
+        n = counts[i]
         if g.pooled or not (n >= 1 and 0 < mean[i] <= top[i]):
             continue
         try:
@@ -192,6 +191,22 @@ def _from_aggregates(run: RunData, phases: Sequence[Generation]) -> Loaded | Non
         cut = w.lengths >= (run.facts.response_cap or np.inf)
         both.append(replace(w, truncated=np.asarray(cut, dtype=np.bool_), grouped=grouped))
     notes = ["the log has no single rollouts: typical lengths with each step's mean, maximum and cap share"]
+    if guessed:
+        notes.append(f"the longest response of {guessed} steps is not known: the run's usual one is taken")
     if grouped:
         notes.append("how alike the responses of a prompt are is not known: ranges show both ends")
     return Loaded(both[0], tuple(chosen), both[1] if grouped else None, tuple(notes))
+
+
+def _longest(mean: Floats, top: Floats, cut: Floats, cap: float | None) -> tuple[Floats, float | None, int]:
+    """The longest response of each step: as logged, the cap where any was cut at it, else the run's median
+    of longest/mean; that median; and for how many steps it stood in."""
+    if cap is not None:
+        top = np.where(np.isnan(top) & (cut >= 0.5), cap, top)
+    ratio = top / mean
+    if not np.isfinite(ratio).any():
+        return top, None, 0
+    typical = float(np.median(ratio[np.isfinite(ratio)]))
+    lacking = np.isnan(top) & (mean > 0)
+    usual = mean * typical if cap is None else np.minimum(mean * typical, cap)
+    return np.where(lacking, usual, top), typical, int(lacking.sum())

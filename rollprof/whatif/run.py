@@ -69,7 +69,9 @@ def whatif(
     phases = generations(run)
     loaded = load_workload(tables.rollouts, run, phases)
     if loaded is None:
-        raise InputProblem("no response lengths in this run: there is nothing to replay")
+        raise InputProblem(
+            "nothing to replay: the log has neither lengths of rollouts nor mean and longest of steps"
+        )
     multi_turn = tools_in_the_way(run)
     fitted = _calibrated(run, phases, tables, options, multi_turn=multi_turn)
     trainer = _trainer(run, loaded, fitted)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -136,6 +137,18 @@ def test_tail_batching_trains_every_prompt_once(w, eta):
     sizes = np.diff(w.steps)
     assert c.tolist() == [sizes[int(i) % w.n_steps] for i in o.column("index")]
     assert o.total("dropped", warm=True) >= 0
+
+
+def test_tail_batching_trains_no_prompt_twice_and_loses_none():
+    rng = np.random.default_rng(1)
+    names = rng.permutation(np.arange(1, 81)).reshape(20, 4)  # every length names its prompt
+    w = steps_of(*[[[int(x)] for x in step] for step in names])
+    o = play(setting(w, warm_up=0, fewest_rounds=20), "rollpacker:eta_p=1.5")
+    launches = 6 * (20 - o.long_rounds)  # the log begins anew after 80
+    waiting = Counter(np.resize(names.ravel(), launches).tolist())
+    waiting.subtract(o.kept.tolist())
+    assert min(waiting.values()) >= 0
+    assert sum(waiting.values()) == launches - 80 < 4 + 2
 
 
 @pytest.mark.parametrize(("eta", "share"), [(1.125, 1 / 9), (1.25, 1 / 5), (1.5, 1 / 3)])

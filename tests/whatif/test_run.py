@@ -160,7 +160,7 @@ def test_times_that_do_not_fit_are_refused_with_the_reason():
 
 
 def test_nothing_to_replay_is_an_input_problem():
-    with pytest.raises(InputProblem, match="no response lengths"):
+    with pytest.raises(InputProblem, match="nothing to replay"):
         asked(tables([], [{"step": 1, "generate_s": 3.0}]), "partial")
 
 
