@@ -301,7 +301,8 @@ def _waits(rows: pl.DataFrame) -> dict[str, float]:
     n = pl.len().over("step")
     gap = pl.col("length") - pl.col("length").shift(1).over("step")
     caused = (gap.fill_null(0.0) * k / (n - k)).cum_sum().over("step")
-    found = (
-        rows.sort("step", "length").with_columns(caused=caused).group_by("label").agg(pl.col("caused").sum())
-    )
-    return dict(found.iter_rows())
+    ordered = rows.sort("step", "length", maintain_order=True).select("label", caused=caused)
+    labels, code = np.unique(ordered["label"].to_numpy(), return_inverse=True)
+    # Summed by numpy in row order: a parallel sum would differ in its last digits from run to run.
+    totals = np.bincount(code, ordered["caused"].to_numpy(), minlength=len(labels))
+    return dict(zip(labels.tolist(), totals.tolist(), strict=True))
