@@ -18,6 +18,10 @@ from rollprof.whatif.workload import Workload
 FEW_STEPS = 8
 """Below as many steps intervals come from replaying resampled groups: whole steps are too few to draw."""
 REPLAYS = 24
+FEWEST_REPLAYS = 8
+FEWEST_ROUNDS_REPLAYED = 12
+MOST_WORK = 1_000_000
+"""Rollouts, counted once a round, that the replays of one policy take: beyond it there are fewer replays."""
 _NORMAL = 1.96
 _RATIOS = ("speedup", "generation_speedup", "useful_gain", "useful_tokens_per_s", "step_s")
 """Positive figures, whose draws are spread in the logarithm."""
@@ -69,7 +73,11 @@ class Evaluator:
     def _replayed(self, composition: Composition) -> dict[str, Interval]:
         """Intervals from replays of resampled groups: the figure, and 1.96 standard deviations of its
         draws (few draws have no usable 2.5 % quantile)."""
-        draws = replayed_draws(self.plain, composition, REPLAYS, self.seed)
+        w = self.plain.workload
+        fewer = replace(self.plain, fewest_rounds=FEWEST_ROUNDS_REPLAYED)
+        rounds = max(FEWEST_ROUNDS_REPLAYED, w.n_steps) + fewer.warm_up
+        affordable = MOST_WORK * w.n_steps // max(rounds * len(w.lengths), 1)
+        draws = replayed_draws(fewer, composition, min(REPLAYS, max(affordable, FEWEST_REPLAYS)), self.seed)
         found = {}
         for name, values in draws.items():
             good = values[np.isfinite(values)]
