@@ -26,6 +26,8 @@ RELATIVE = 6e-4
 """transformers 5 prints four significant digits."""
 MEASURED = ("log/", "bar/")
 """Starts of keys that a reader measured itself (times between lines, bars): as exact as its clock."""
+NO_FRAMEWORK = "generic"
+"""The adapter of records that a script of one's own may have written beside any framework."""
 CHARS_PER_TOKEN = (0.3, 16.0)
 """Weak evidence: characters per token of any language and tokenizer lie in here."""
 
@@ -73,7 +75,9 @@ def candidates(
     for run in runs:
         steps = {r.step for p in run.parts for r in p.metrics if r.step is not None}
         step_rows = {r["step"]: r for p in run.parts for r in rows(p) if r.get("split", "train") == "train"}
-        matching = [s for s in training if _agrees(peek(s, steps, run.parts), step_rows)]
+        matching = [
+            s for s in training if _of_one_framework(s, run) and _agrees(peek(s, steps, run.parts), step_rows)
+        ]
         placed.update(id(s) for s in matching)
         matching = _without_copies(matching)
         found += [Candidate("", list(run.parts), [s]) for s in matching] or [run]
@@ -208,6 +212,12 @@ def _agree(pairs: Iterable[tuple[Mapping[str, float], Mapping[str, float]]]) -> 
 def close(x: float, y: float) -> bool:
     """Equal up to the three decimals that the least exact sink keeps."""
     return x == y or abs(x - y) <= ROUNDING + RELATIVE * max(abs(x), abs(y))
+
+
+def _of_one_framework(series: Series, run: Candidate) -> bool:
+    """False for a dump and metrics that two frameworks wrote: equal counts say nothing then."""
+    theirs = {p.claim.adapter for p in run.parts} - {NO_FRAMEWORK}
+    return series.adapter == NO_FRAMEWORK or not theirs or series.adapter in theirs
 
 
 def _agrees(summaries: Mapping[StepKey, RolloutSummary], rows: Mapping[object, StepRow]) -> bool:

@@ -161,3 +161,14 @@ def test_of_several_runs_in_a_file_the_last_is_meant() -> None:
     assert [c.name for c in found] == ["c.log#1", "c.log"]
     assert choose(found, None, "c.log").parts[0].label == "2"
     assert choose(found, "1", "c.log").parts[0].label == "1"
+
+
+def test_a_dump_does_not_join_metrics_of_another_framework() -> None:
+    from dataclasses import replace
+
+    metrics = part("train.log", VALUES)
+    rows = {"train.log": [{"step": 1, "split": "train", "rollouts": 64}]}
+    seen = {"dump": {(1, "train"): summary()}}
+    assert len(group([metrics], [series("dump")], rows, seen)) == 1
+    assert len(group([metrics], [replace(series("dump"), adapter="trl")], rows, seen)) == 2
+    assert len(group([metrics], [replace(series("dump"), adapter="generic")], rows, seen)) == 1

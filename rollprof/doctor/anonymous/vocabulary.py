@@ -46,7 +46,7 @@ NUMBER = re.compile(
     r"[-+]?(?:\d[\d,_]*\.?\d*(?:[eE][-+]?\d+)?|\.\d+(?:[eE][-+]?\d+)?|nan|inf|infinity)%?", re.IGNORECASE
 )
 _WRAPPED = re.compile(rf"(?:np|numpy|torch)\.\w+\({NUMBER.pattern}\)", re.IGNORECASE)
-VERSION = re.compile(r"v?\d{1,4}(?:\.\d{1,6}){1,3}(?:[.+]?(?:post|rc|dev|a|b|cpu|cu)\d{0,4})?")
+VERSION = re.compile(r"v?\d{1,4}(?:\.\d{1,6}){1,2}(?!\.\d)(?:[.+]?(?:post|rc|dev|a|b|cpu|cu)\d{0,4})?")
 CLOCK = re.compile(
     r"\d{4}[-/]\d\d[-/]\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:[.,]\d{1,9})?)?(?: ?(?:Z|[+-]\d\d:?\d\d))?)?"
     r"|(?:\d{1,6}:)?\d{1,2}:\d\d"

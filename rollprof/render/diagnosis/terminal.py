@@ -192,8 +192,11 @@ def _snippet(page: Page, d: Diagnosis) -> None:
 
 def _ledger(page: Page, d: Diagnosis, full: bool) -> None:
     page.heading("Ledger")
-    ledger_line(page, d.ledger)
     problems = list(d.ledger.get("problems", ()))
+    if any(d.ledger.get(kind) for kind in ("repaired", "skipped", "dropped", "notes")):
+        ledger_line(page, d.ledger)
+    else:
+        page.add(f"{plural(int(d.ledger.get('read', 0)), 'line')} read as they stood")
     for problem in problems if full else problems[:PROBLEMS]:
         page.add((f"{problem.get('kind', '')} ", "dim"), place(problem, limit=200), indent=2, hang=4)
     if not full and len(problems) > PROBLEMS:
