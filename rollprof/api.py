@@ -93,6 +93,11 @@ def convert(
     paths: Sequence[str], *, options: OpenOptions | None = None, progress: Progress | None = None
 ) -> Dataset:
     """Convert logs to a dataset at `options.output`, unless a fresh one is there and may be reused."""
+    for path in paths:
+        if is_dataset(path):
+            raise InputProblem(
+                f"{path} is a dataset already", hint="convert takes logs; a dataset is copied as a directory"
+            )
     from rollprof.assemble.build import prepare
 
     options = options or OpenOptions()

@@ -275,3 +275,9 @@ def test_step_durations_cover_the_clock_or_give_a_bracket(
             assert figure.basis == "modelled"
         else:
             assert figure.basis == "calibrated"
+
+
+def test_a_dataset_is_not_converted_again(root: Path, open_run: Open, tmp_path: Path) -> None:
+    dataset = open_run(root / "sample_logs" / "straggler_512.jsonl")
+    with pytest.raises(InputProblem, match="is a dataset already"):
+        api.convert([str(dataset.path)], options=api.OpenOptions(output=str(tmp_path / "again")))
