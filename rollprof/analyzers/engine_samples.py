@@ -77,8 +77,11 @@ def engine_samples(tables: Tables) -> EngineSamples:
     best = _best_pace(fleet, windows)
     measured: dict[int, SampledStep] = {}
     refused: dict[int, str] = {}
-    for step in sorted({s for s in steps if s is not None}):
-        mine = [w for w, s in zip(windows, steps, strict=True) if s == step]
+    by_step: dict[int, list[Window]] = {}
+    for w, s in zip(windows, steps, strict=True):
+        if s is not None:
+            by_step.setdefault(int(s), []).append(w)
+    for step, mine in sorted(by_step.items()):
         why = next((w.cut for w in mine if w.cut), "")
         if not why and any(too_coarse(w.tick, w.seconds) for w in mine):
             why = COARSE
@@ -119,7 +122,9 @@ def _by_engine(frame: pl.LazyFrame, names: Sequence[str]) -> dict[str, Floats]:
         pl.col("engine").is_in(list(names))
     )
     found: dict[str, Floats] = {}
-    for (name,), rows in table.collect().partition_by("engine", as_dict=True, maintain_order=True).items():
+    for (name,), rows in (
+        table.sort("time").collect().partition_by("engine", as_dict=True, maintain_order=True).items()
+    ):
         found[str(name)] = rows.drop("engine").fill_null(float("nan")).to_numpy().astype(np.float64)
     return {name: found[name] for name in names if name in found}
 
@@ -213,9 +218,14 @@ def engine_slot_idle(own: Curve, w: Window, capacity: float) -> float:
 
 
 def _kv(raw: Mapping[str, Floats], windows: Sequence[Window]) -> float | None:
-    found = [
-        rows[(rows[:, 0] >= w.start - 1) & (rows[:, 0] <= w.end), 5] for rows in raw.values() for w in windows
-    ]
+    found = []
+    for rows in raw.values():  # in order of time
+        for w in windows:
+            first, last = (
+                np.searchsorted(rows[:, 0], w.start - 1),
+                np.searchsorted(rows[:, 0], w.end, "right"),
+            )
+            found.append(rows[first:last, 5])
     return _most(np.concatenate(found)) if found else None
 
 

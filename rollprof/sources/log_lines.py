@@ -8,7 +8,7 @@ logger's, or a container runtime's) gives its message and its own time.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -52,15 +52,18 @@ class LogLine(NamedTuple):
     complete: bool
 
 
-def marked_lines(file: SniffedFile, ledger: Ledger, mark: re.Pattern[bytes]) -> Iterator[LogLine]:
-    """The lines in which `mark` is found, in order. Every physical line is counted in the ledger."""
-    offset = 0
+def marked_lines(file: SniffedFile, ledger: Ledger, marks: Sequence[bytes]) -> Iterator[LogLine]:
+    """The lines in which any of `marks` is found, in order. Every physical line is counted in the ledger."""
+    offset, words = 0, [mark.decode() for mark in marks]
     with open_bytes(file.path, file.compression) as stream:
         for offset, raw, complete in physical_lines(stream):
             if raw is None:
                 ledger.skip(file.name, offset, TOO_LONG)
                 continue
-            if mark.search(raw) is None:
+            for mark in marks:
+                if mark in raw:
+                    break
+            else:
                 ledger.read += 1
                 continue
             try:
@@ -69,21 +72,24 @@ def marked_lines(file: SniffedFile, ledger: Ledger, mark: re.Pattern[bytes]) -> 
             except UnicodeDecodeError:
                 text = raw.replace(b"\0", b"").decode("utf-8", "replace")
                 ledger.repair(file.name, offset, "invalid UTF-8 replaced")
-            yield from _lines(text, offset, complete, mark)
+            yield from _lines(text, offset, complete, words)
         damage = damage_of(stream)
         if damage is not None:
             ledger.note(file.name, offset, damage)
 
 
-def _lines(text: str, offset: int, complete: bool, mark: re.Pattern[bytes]) -> Iterator[LogLine]:
+def _lines(text: str, offset: int, complete: bool, words: Sequence[str]) -> Iterator[LogLine]:
     message, sent, zoned = _unwrapped(text)
-    message = strip_escapes(message)
-    message, stamped = without_transport(message)
-    if stamped is not None:
-        sent, zoned = stamped, True
-    repeats, host = _REPEATED.search(message), _HOST.search(message)
+    if "\x1b" in message or "^[[" in message or "\x9b" in message:
+        message = strip_escapes(message)
+    if message[:1].isdigit():
+        message, stamped = without_transport(message)
+        if stamped is not None:
+            sent, zoned = stamped, True
+    repeats = _REPEATED.search(message) if "[repeated " in message else None
+    host = _HOST.search(message) if "ip=" in message else None
     for part in spoken(message):
-        if mark.search(part.text.encode("utf-8", "replace")) is None:
+        if not any(word in part.text for word in words):
             continue
         yield LogLine(
             part.text.replace("\r", "\n"),

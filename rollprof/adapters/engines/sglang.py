@@ -31,9 +31,7 @@ from rollprof.sources.tree import search_text
 
 NAME = "sglang"
 
-MARK = re.compile(
-    rb"Decode batch|Prefill batch|server_args=|max_running_requests=|ReqTimeStats\(|Req Time Stats\("
-)
+MARKS = (b"Decode batch", b"Prefill batch", b"server_args=", b"max_running_requests=")
 _SAMPLE = re.compile(rb"(?:Decode|Prefill) batch[^\n]{0,200}?#running-req: \d")
 
 _STAMP = re.compile(r"\[(?P<date>\d{4}-\d\d-\d\d )?(?P<time>\d\d:\d\d:\d\d)(?P<ranks>(?: [A-Z]+\d+)*)\]")
@@ -74,7 +72,7 @@ class SglangAdapter:
 
     def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
         reader = _Reader(file, claim, ledger)
-        for line in marked_lines(file, ledger, MARK):
+        for line in marked_lines(file, ledger, MARKS):
             reader.take(line)
         return [reader.collector.part(silent=True)]
 

@@ -21,6 +21,7 @@ class Stamps:
     def __init__(self, latest: float) -> None:
         self._near = latest
         self._begun = False
+        self._day: tuple[int, int, float] | None = None
 
     @classmethod
     def of(cls, file: SniffedFile) -> Stamps:
@@ -33,6 +34,11 @@ class Stamps:
 
     def of_day(self, month: int, day: int, hour: int, minute: int, second: int) -> float | None:
         """A stamp without a year; None for a day that does not exist."""
+        if self._day is not None and self._day[:2] == (month, day) and hour < 24 and max(minute, second) < 60:
+            found = self._day[2] + 3600.0 * hour + 60.0 * minute + second
+            if abs(found - self._near) < _HALF_YEAR:
+                self.saw(found)
+                return found
         year = datetime.fromtimestamp(self._near, UTC).year
         times = []
         for y in range(year - 4, year + 2):  # 29 February needs a leap year
@@ -40,7 +46,10 @@ class Stamps:
                 times.append(datetime(y, month, day, hour, minute, second, tzinfo=UTC).timestamp())
             except ValueError:
                 continue
-        return self._nearest(times, _DAY)
+        time = self._nearest(times, _DAY)
+        if time is not None:
+            self._day = (month, day, time - 3600.0 * hour - 60.0 * minute - second)
+        return time
 
     def of_time(self, hour: int, minute: int, second: int) -> float | None:
         """A stamp without a date."""

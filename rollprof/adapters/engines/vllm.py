@@ -30,10 +30,7 @@ from rollprof.sources.tree import search_text
 
 NAME = "vllm"
 
-MARK = re.compile(
-    rb"Avg prompt throughput:|Iteration\(\d+\):|LLM engine \(v|non-default args:|"
-    rb"Received request |Added request "
-)
+MARKS = (b"Avg prompt throughput:", b" Iteration(", b"LLM engine (v", b"non-default args:")
 _SAMPLE = re.compile(rb"Avg prompt throughput: [\d.]+ tokens/s|Engine \d+: Iteration\(\d+\): ")
 """What makes a file worth reading for vLLM's sake."""
 
@@ -80,7 +77,7 @@ class VllmAdapter:
 
     def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
         reader = _Reader(file, claim, ledger)
-        for line in marked_lines(file, ledger, MARK):
+        for line in marked_lines(file, ledger, MARKS):
             reader.take(line)
         return [reader.part()]
 
@@ -94,7 +91,6 @@ class _Reader:
         self._stamps = Stamps.of(file)
         self._iterations: dict[tuple[Any, ...], _Second] = {}
         self._aggregated: list[tuple[LogLine, str, Sampled, bool]] = []
-        self._requests = 0
 
     def take(self, line: LogLine) -> None:
         text = line.text
@@ -102,8 +98,6 @@ class _Reader:
             self._stats(line)
         elif "Iteration(" in text:
             self._iteration(line)
-        elif "request " in text:
-            self._requests += "Received request" in text
         else:
             self._settings(text)
 
@@ -114,8 +108,6 @@ class _Reader:
             for line, count, sample, zoned in self._aggregated:
                 self._collector.config["engines"] = int(count)
                 self._collector.add(line, f"all {count}", sample, zoned=zoned)
-        if self._requests:
-            self._collector.hints["engine.requests"] = str(self._requests)
         return self._collector.part()
 
     def _stats(self, line: LogLine) -> None:

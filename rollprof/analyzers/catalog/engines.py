@@ -43,12 +43,16 @@ ENGINE_FIGURES: tuple[FigureSpec, ...] = (
         "weighted by GPU-seconds, as 1/(1 - engine_idle)",
         (
             ("rollouts.started_at", "rollouts.completed_at", "rollouts.engine"),
+            _SAMPLES,
             ("steps.engine_s_mean", "steps.engine_s_max"),
         ),
         True,
         "How much longer the slowest engine works than the average one: 1 is perfect balance.",
         "fastest and slowest rank: verl issue 658",
-        (("measured", "each rollout's end and engine"), ("logged", "logged time of each engine")),
+        (
+            ("measured", "each rollout's end and engine, or samples of every engine"),
+            ("logged", "logged time of each engine"),
+        ),
     ),
     FigureSpec(
         "queue_share",
@@ -70,11 +74,11 @@ ENGINE_FIGURES: tuple[FigureSpec, ...] = (
         "count",
         "requests evicted from the KV cache and computed again",
         "sum",
-        (("metrics.num_preempted",),),
+        (("engines.time", "engines.running"), ("metrics.num_preempted",)),
         True,
         "Preemptions as the engine counts them: the KV cache is too small for the batch.",
         "vLLM num_preemptions",
-        (("logged", "the framework's own count"),),
+        (("measured", "the engines' own count, in their log"), ("logged", "the framework's own count")),
     ),
     FigureSpec(
         "kv_usage_max",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from rollprof.analyzers.figure_spec import FigureSpec
 
 _TIMES = ("rollouts.started_at", "rollouts.completed_at")
+_SAMPLES = ("engines.time", "engines.running", "engines.waiting")
 _DURATIONS = ("rollouts.generate_s",)
 _ROLLOUT_TIMES = ("steps.rollout_s_mean", "steps.rollout_s_max")
 _LENGTHS = ("rollouts.response_tokens",)
@@ -19,7 +20,7 @@ SLOT_IDLE = FigureSpec(
     "1 - integral of min(n(t), C) dt / (C*T);  n(t) rollouts submitted and not complete, "
     "C = min(N, engines * max_num_seqs), T from the first start to the last completion",
     _GPU_SECONDS,
-    (_TIMES, _DURATIONS, _ROLLOUT_TIMES, _LENGTHS_AND_DURATION, _LENGTHS, _AGGREGATES),
+    (_TIMES, _SAMPLES, _DURATIONS, _ROLLOUT_TIMES, _LENGTHS_AND_DURATION, _LENGTHS, _AGGREGATES),
     True,
     "Share of decode slots that stood empty while a step waited for its last rollout, the 'bubble ratio' of "
     "several papers. It is the largest of the idle figures and overstates what can be won: a decode step "
@@ -28,7 +29,11 @@ SLOT_IDLE = FigureSpec(
     "effective_idle, which is what the same tokens would have saved at this run's own full batch.",
     "bubble ratio: SortedRL (2603.23414); response-slot bubble: our own label",
     (
-        ("measured", "each rollout's start and end"),
+        (
+            "measured",
+            "each rollout's start and end, or samples of the engines: within max(.03, .75 * tick / T), none "
+            "where the tick is more than .3 of the generation",
+        ),
         (
             "logged",
             "1 - mean/max of the logged per-rollout times (bound lower where requests may queue), or each "
@@ -67,6 +72,7 @@ ENGINE_IDLE = FigureSpec(
     _GPU_SECONDS,
     (
         (*_TIMES, "rollouts.engine"),
+        _SAMPLES,
         ("steps.engine_s_mean", "steps.engine_s_max"),
         (*_TIMES, "fact.engines"),
     ),
@@ -76,7 +82,10 @@ ENGINE_IDLE = FigureSpec(
     "that is truly dark. It is the lower bound of the idle figures; better placement can win it back.",
     "instance idle: Seer (2511.14617); inter-instance bubble: DORA (2604.26256)",
     (
-        ("measured", "each rollout's end and the engine that served it, or a single engine"),
+        (
+            "measured",
+            "each rollout's end and the engine that served it, a single engine, or samples of every engine",
+        ),
         ("logged", "1 - mean/max of the logged time that each engine generated"),
     ),
 )

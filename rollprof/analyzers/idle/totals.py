@@ -16,6 +16,12 @@ from rollprof.analyzers.run_data import RunData
 from rollprof.model.calibrate import StepsFit
 
 HOLDS = "held between engine_idle and slot_idle"
+WORDS = {
+    "measured": "the rollouts' own times",
+    "logged": "logged",
+    "calibrated": "calibrated",
+    "modelled": "nearest end of the bracket from lengths",
+}
 NO_SAMPLES = "no samples of the inference engines"
 NO_TELEMETRY = "no GPU telemetry"
 
@@ -29,7 +35,7 @@ def phase_totals(
     engines = run.facts.engines_how
     limit = _joined([run.facts.slots_how, engines]) if run.facts.slots is not None else ""
     notes = {
-        "slot_idle": [left_out, limit, *_phase_notes(phases)],
+        "slot_idle": [left_out, limit, *_phase_notes(phases), _sampled_apart(phases)],
         "engine_idle": [left_out],
         "effective_idle": [left_out, _calibration(phases, fit), engines, _held(phases)],
         "generation_idle": [left_out, _instead(phases)],
@@ -168,6 +174,25 @@ def _imbalance(phases: Sequence[PhaseIdle], weights: Sequence[float]) -> Figure:
 def _phase_notes(phases: Sequence[PhaseIdle]) -> list[str]:
     notes = [p.evidence.note for p in phases if p.evidence.note]
     return [f"{notes[0]} (in {len(notes)} steps)" if len(notes) > 1 else notes[0]] if notes else []
+
+
+def _sampled_apart(phases: Sequence[PhaseIdle]) -> str:
+    """How far the engines' samples are from what the same steps give without them, step by step."""
+    apart: dict[str, list[float]] = {}
+    for p in phases:
+        own = p.evidence.sampled.figures.get("slot_idle") if p.evidence.sampled is not None else None
+        if own is None or own.value is None:
+            continue
+        slot = p.figures.get("slot_idle")
+        others = dict(p.slot_others)
+        if slot is not None and slot.value is not None and slot is not own:
+            others["measured"] = slot.value  # from each rollout's own times
+        for basis, other in others.items():
+            if isinstance(other, tuple):
+                other = min(max(own.value, other[0]), other[1])
+            apart.setdefault(basis, []).append(other - own.value)
+    said = [f"{WORDS[b]} {np.median(d):+.2f}" for b, d in apart.items()]
+    return f"beside the samples of engines, median over steps: {', '.join(said)}" if said else ""
 
 
 def _calibration(phases: Sequence[PhaseIdle], fit: StepsFit | None) -> str:
