@@ -245,3 +245,18 @@ def test_two_servers_under_one_name_give_no_figure(tmp_path: Path) -> None:
     with pytest.raises(InputProblem) as problem:
         analysed(tmp_path, path)
     assert "two servers write as engine 000" in str(problem.value.hint)
+
+
+def test_beside_the_rollouts_own_times_the_samples_are_stated(corpus: Path, tmp_path: Path) -> None:
+    columns = {"response_tokens": "response_len", "started_at": "start", "completed_at": "end"}
+    paths = [str(server_log(corpus, WIDE).with_name(f"{WIDE}_requests.jsonl")), str(server_log(corpus, WIDE))]
+    options = api.OpenOptions(
+        columns=columns, config={"engines": "1"}, output=str(tmp_path / "d"), reuse=False
+    )
+    a = api.analyze(api.open_run(paths, options=options))
+    slot = a.figures["slot_idle"]
+    assert [s.figures["slot_idle"].value for s in a.steps] == pytest.approx(CLOCK[WIDE], abs=0.001)
+    assert "rollouts' own times -0.01" in slot.note
+    assert a.figures["kv_usage_max"].value == pytest.approx(0.008)
+    assert a.samples is not None
+    assert a.samples.how == "clock"
