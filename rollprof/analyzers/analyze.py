@@ -43,7 +43,13 @@ def analyze(tables: Tables, settings: Settings) -> Analysis:
     evaluation. Training and evaluation rollouts never mix.
     """
     run = load_run(tables, settings, settings.split)
-    prompts = prompt_results(tables, settings, run.facts.response_cap, len(run.rollouts))
+    prompts = prompt_results(
+        tables,
+        settings,
+        run.facts.response_cap,
+        len(run.rollouts),
+        "modelled" if run.rollouts.token_basis == "scaled" else "measured",
+    )
     main = _analyze_split(run, tables, prompts)
     other_split = load_run(tables, settings, "train" if settings.split == "eval" else "eval")
     other = _light_steps(other_split)

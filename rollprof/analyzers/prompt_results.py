@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rollprof.analyzers.results import Figure, StepFigure
+from rollprof.analyzers.results import Basis, Figure, StepFigure, weaker
 from rollprof.analyzers.tables import Settings, Tables
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+_F = TypeVar("_F", Figure, StepFigure)
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,17 @@ MOST_DRAWS = 1_000_000_000
 FEWEST_RESAMPLES = 100
 
 
-def prompt_results(tables: Tables, settings: Settings, cap: float | None, rollouts: int = 0) -> PromptResults:
-    """All that needs prompts, rewards or policy versions. Empty where the log has none of them."""
+OF_REWARDS = ("zero_variance_share", "all_correct_share", "all_wrong_share", "dynamic_sampling_rounds")
+"""Figures that need no length."""
+
+
+def prompt_results(
+    tables: Tables, settings: Settings, cap: float | None, rollouts: int = 0, lengths: Basis = "measured"
+) -> PromptResults:
+    """All that needs prompts, rewards or policy versions. Empty where the log has none of them.
+
+    `lengths` is the basis of the response lengths: what is computed from scaled ones is modelled too.
+    """
     from rollprof.analyzers.difficulty import analyze_difficulty
     from rollprof.analyzers.groups import grade
     from rollprof.analyzers.sampling import analyze_sampling
@@ -53,13 +65,22 @@ def prompt_results(tables: Tables, settings: Settings, cap: float | None, rollou
         if kept is not None:
             figures.update(kept.figures)
             sampling = kept.table
-            _join(steps, kept.steps)
+            _join(steps, {step: _on(at, lengths) for step, at in kept.steps.items()})
+        figures = _on(figures, lengths)
     rows = within(tables.rollouts.with_row_index("rollout"), settings.steps)
     stale = analyze_staleness(rows, segments, split=settings.split)
     if stale is not None:
         figures.update(stale.figures)
         _join(steps, stale.steps)
     return PromptResults(figures, steps, difficulty, sampling, None if stale is None else as_table(stale))
+
+
+def _on(figures: Mapping[str, _F], lengths: Basis) -> dict[str, _F]:
+    """The figures with the basis of the lengths that they stand on."""
+    return {
+        name: figure if name in OF_REWARDS else replace(figure, basis=weaker(figure.basis, lengths))
+        for name, figure in figures.items()
+    }
 
 
 def within(frame: pl.LazyFrame, steps: tuple[int | None, int | None] | None) -> pl.LazyFrame:

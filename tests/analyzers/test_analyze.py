@@ -138,3 +138,23 @@ def test_the_same_run_gives_the_same_analysis() -> None:
         )
     ]
     assert analyzed(rows) == analyzed(rows)
+
+
+@pytest.mark.parametrize(("tokens", "basis"), [("exact", "measured"), ("scaled", "modelled")])
+def test_what_is_computed_from_scaled_lengths_is_modelled(tokens: str, basis: str) -> None:
+    rng = np.random.default_rng(1)
+    rows = [
+        {
+            "step": 1,
+            "prompt_id": i // 4,
+            "group_id": i // 4,
+            "response_tokens": int(rng.integers(10, 900)),
+            "token_basis": tokens,
+            "reward": float(rng.random() < 0.5),
+        }
+        for i in range(80)
+    ]
+    figures = analyzed(rows).figures
+    assert figures["icc_log_length"].basis == basis
+    assert figures["useless_token_share"].basis == basis
+    assert figures["zero_variance_share"].basis == "measured"
