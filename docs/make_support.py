@@ -255,8 +255,8 @@ its files:
 | | not tested for this release; the tracker's format is (see the end of this page) |
 
 *console* is the log of the terminal or of Ray; *file* is verl's file logger and TRL's `trainer_state.json`;
-*dump* holds the rollouts (`rollout_data_dir`, `completions/*.parquet`, OpenRLHF's batch inference); *settings*
-are the printed configuration, Hydra's files or `training_args.bin`.
+*dump* holds the rollouts (`rollout_data_dir`, `completions/*.parquet`, OpenRLHF's batch inference);
+*settings* are the printed configuration, Hydra's files or `training_args.bin`.
 """
 MARK = {OWN: "**W**", RECORDED: "R", MADE: "M"}
 
@@ -297,10 +297,10 @@ def page() -> str:
     parts += [f"- {name}: `{test}`" for name, test in CONTAINERS]
     parts += [
         "",
-        "Letters **W** need packages from PyPI: `pytest -m conformance` runs them all and skips what is not",
-        "installed (`orjson pyyaml` for verl, `tensorboard wandb` for OpenRLHF's loggers, `torch trl` for TRL;",
-        "OpenRLHF's whole command line needs what `sample_logs/make_openrlhf.py` describes). Letters R need the",
-        "folder of recorded logs that ROLLPROF_CORPUS names, and are skipped without it.",
+        "Letters **W** need packages from PyPI: `pytest -m conformance` runs them all and skips what is",
+        "not installed (`orjson pyyaml` for verl, `tensorboard wandb` for OpenRLHF's loggers, `torch trl`",
+        "for TRL; OpenRLHF's command line needs what `sample_logs/make_openrlhf.py` describes). Letters R",
+        "need the folder of recorded logs that ROLLPROF_CORPUS names, and are skipped without it.",
         "",
     ]
     return "\n".join(parts)

@@ -37,14 +37,13 @@ def reasons(run: Candidate, candidates: int) -> list[Reason]:
 
 
 def _of_metrics(part: MetricPart, others: list[MetricPart], candidates: int) -> str:
+    others = [other for other in others if other.file.path != part.file.path]
     for other in others:
         if part.run_id is not None and part.run_id == other.run_id:
             return f"the same run id as {other.file.name} ({part.run_id})"
     mine = values_by_step(part)
     best: tuple[int, int, str] = (0, 0, "")
     for other in others:
-        if other.file.path == part.file.path:
-            continue
         theirs = values_by_step(other)
         steps = values = 0
         for step in mine.keys() & theirs.keys():
