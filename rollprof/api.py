@@ -297,9 +297,17 @@ def anonymized(paths: Sequence[str], target: str, *, framework: str | None = Non
 
 
 def report(
-    run: Analysis | Dataset | str | Path, settings: Settings | None = None, *, include_text: bool = False
+    run: Analysis | Dataset | str | Path,
+    settings: Settings | None = None,
+    *,
+    include_text: bool = False,
+    whatif: WhatIf | str | None = None,
+    against: Comparison | None = None,
 ) -> Report:
     """The report of a run or of an analysis: `.html`, `.markdown`, `.json`, `.figures`.
+
+    `whatif`: replays of the run (`whatif(run)`) for a section of their own, or why there are none.
+    `against`: a comparison whose last run is this one (`compare_runs(other, run)`), for another.
 
     `include_text` puts prompt and response of the worst steps' last rollouts into it; it takes a run that
     was opened with `keep_text`, else UsageProblem.
@@ -307,11 +315,13 @@ def report(
     from rollprof.analyzers.results import Analysis
     from rollprof.analyzers.straggler_text import has_text, straggler_texts
     from rollprof.render.document import Report
+    from rollprof.render.report.model import Extras
 
+    extras = Extras(whatif, against)
     if isinstance(run, Analysis):
         if include_text:
             raise UsageProblem("an analysis holds no text", hint="give the run, not its analysis")
-        return Report(run)
+        return Report(run, extras=extras)
     dataset = run if isinstance(run, Dataset) else open_run([str(run)])
     if include_text and not has_text(dataset.rollouts):
         hint = "rollprof analyze RUN --keep-text, or keep_text=True in Python"
@@ -319,7 +329,7 @@ def report(
     analysis = analyze(dataset, settings)
     split = settings.split if settings is not None else "train"
     texts = straggler_texts(dataset.rollouts, analysis.stragglers, split=split) if include_text else {}
-    return Report(analysis, texts)
+    return Report(analysis, texts, extras)
 
 
 def to_html(run: Analysis | Dataset | str | Path) -> str:

@@ -59,13 +59,13 @@ def compare(
         raise UsageProblem("--json and --markdown: one at a time")
     from rollprof.compare.comparison import compare as compared
 
-    labels = _labels(runs)
+    labels = labels_of(runs)
     with ExitStack() as stack:
-        analyses = [_analysis(run, options, stack) for run in runs]
+        analyses = [analysis_of(run, options, stack) for run in runs]
     emit(_shown(compared(list(zip(labels, analyses, strict=True))), options, json=json, markdown=markdown))
 
 
-def _analysis(run: str, options: o.RunOptions, stack: ExitStack) -> Analysis:
+def analysis_of(run: str, options: o.RunOptions, stack: ExitStack) -> Analysis:
     """Logs are read into a dataset of their own, which is not kept: `.rollprof` holds one run only."""
     from rollprof import api
     from rollprof.cli.progress import ProgressBar
@@ -79,7 +79,7 @@ def _analysis(run: str, options: o.RunOptions, stack: ExitStack) -> Analysis:
     return api.analyze(dataset, options.settings())
 
 
-def _labels(runs: Sequence[str]) -> list[str]:
+def labels_of(runs: Sequence[str]) -> list[str]:
     """As little of each path as tells the runs apart."""
     parts = [PurePath(run).parts or (run,) for run in runs]
     for length in range(1, max(len(p) for p in parts) + 1):

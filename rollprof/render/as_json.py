@@ -23,7 +23,9 @@ from rollprof.analyzers.results import (
     StepResult,
     Straggler,
 )
+from rollprof.render import whatif_json
 from rollprof.schema.tables import STEPS
+from rollprof.whatif.results import WhatIf
 
 FORMAT = 1
 """1: first public form."""
@@ -31,12 +33,12 @@ FORMAT = 1
 _WHOLE = frozenset(c.name for c in STEPS if c.type.startswith("int"))
 
 
-def dumps(analysis: Analysis) -> str:
+def dumps(analysis: Analysis, whatif: WhatIf | None = None) -> str:
     """The document as text: sorted keys, two blanks of indentation, ASCII only, a final newline."""
-    return json.dumps(document(analysis), sort_keys=True, indent=2, allow_nan=False) + "\n"
+    return json.dumps(document(analysis, whatif), sort_keys=True, indent=2, allow_nan=False) + "\n"
 
 
-def document(analysis: Analysis) -> dict[str, Any]:
+def document(analysis: Analysis, whatif: WhatIf | None = None) -> dict[str, Any]:
     """The document as plain Python values, valid against `json_schema.SCHEMA`."""
     found: dict[str, Any] = plain(
         {
@@ -51,7 +53,7 @@ def document(analysis: Analysis) -> dict[str, Any]:
             "phases": {name: _figure(figure) for name, figure in analysis.phases.items()},
             "findings": [_finding(finding) for finding in analysis.findings],
             "missing": [_missing(item) for item in analysis.missing],
-            "whatif": None,
+            "whatif": whatif_json.document(whatif) if whatif is not None else None,
             "ledger": dict(analysis.ledger),
         }
     )

@@ -14,6 +14,7 @@ from rollprof.render.report.model import (
     Cell,
     Content,
     Definition,
+    Extras,
     Headline,
     Items,
     Paragraph,
@@ -32,9 +33,9 @@ _BAR = 20
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#!|~$&^]|^\s*[-=.\d])")
 
 
-def render(analysis: Analysis, *, texts: Texts | None = None) -> str:
+def render(analysis: Analysis, *, texts: Texts | None = None, extras: Extras | None = None) -> str:
     """GitHub-flavoured Markdown. Text from the log is escaped: it cannot become markup or HTML."""
-    made = content(analysis, texts)
+    made = content(analysis, texts, extras)
     return "\n".join(line for part in _parts(made) for line in (*part, "")) + f"{_END}\n"
 
 

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from rollprof.render.numbers import interval_decimals, percent, plural, seconds
 from rollprof.render.summary.page import Page, joined, pad
-from rollprof.whatif.results import Calibration, PolicyResult, WhatIf
+from rollprof.render.whatif_words import NO_REMEDY, best_of_each, calibrated, label, unanswered
+from rollprof.whatif.results import PolicyResult, WhatIf
 
 MIN_WIDTH, MAX_WIDTH = 60, 160
-_SOURCES = {
-    "fit-rollouts": "fitted to the times of rollouts",
-    "fit-steps": "fitted to the durations of steps",
-    "engine-samples": "fitted to samples of the engines",
-    "prior": "from the model and the GPU",
-    "unit": "assumed: b/a = .015",
-}
 _COLUMNS = (("speed-up", 9), ("95 %", 12), ("useful", 7), ("off-pol", 8), ("dropped", 8), ("length", 7))
 
 
@@ -63,23 +55,9 @@ def _header(page: Page, found: WhatIf) -> None:
         indent=2,
         hang=4,
     )
-    page.add(f"decode cost {_SOURCES[c.source]}{_errors(c)}", indent=2, hang=4)
+    page.add(calibrated(c), indent=2, hang=4)
     if c.rough:
         page.add(("rough: ", "yellow"), c.rough, indent=2, hang=4)
-
-
-def _errors(c: Calibration) -> str:
-    words = []
-    if c.held_out_error is not None:
-        beside = f" (the median by {percent(c.constant_error)})" if c.constant_error is not None else ""
-        words.append(f"off by {percent(c.held_out_error)} on what it had not seen{beside}")
-    if "time_error" in c.drift:
-        words.append(
-            f"across steps by {percent(c.drift['time_error'])} in time, {c.drift['idle_error']:.2f} in idle"
-        )
-    if "factor" in c.drift:
-        words.append(f"second half {c.drift['factor']:.2f}x as slow")
-    return "".join(f"; {w}" for w in words)
 
 
 def _table(page: Page, found: WhatIf, *, full: bool) -> None:
@@ -94,28 +72,10 @@ def _table(page: Page, found: WhatIf, *, full: bool) -> None:
     for p in shown:
         mark = "*" if p.pareto else "-" if not p.within_limits else " "
         style = "bold" if p.pareto else "dim" if not p.within_limits else ""
-        page.row((f"{mark} {pad(_label(p), name_width)}{_cells(p)}", style))
+        page.row((f"{mark} {pad(label(p), name_width)}{_cells(p)}", style))
     page.row(("* nothing gains more at as little off-policy share and bias", "dim"), indent=2)
     if any(not p.within_limits for p in shown):
         page.row(("- beyond --max-off-policy or --max-bias", "dim"), indent=2)
-
-
-def best_of_each(results: Sequence[PolicyResult]) -> list[PolicyResult]:
-    """Of each policy the parameters with the most useful tokens, those within the limits first."""
-    best: dict[str, PolicyResult] = {}
-    for p in results:
-        old = best.get(p.name)
-        if old is None or (p.within_limits, p.useful_gain or 0.0) > (
-            old.within_limits,
-            old.useful_gain or 0.0,
-        ):
-            best[p.name] = p
-    return list(best.values())
-
-
-def _label(p: PolicyResult) -> str:
-    set_to = " ".join(f"{k}={v if isinstance(v, str) else f'{v:g}'}" for k, v in p.parameters.items())
-    return f"{p.name} {set_to}".strip()
 
 
 def _cells(p: PolicyResult) -> str:
@@ -134,16 +94,8 @@ def _cells(p: PolicyResult) -> str:
 
 
 def _missing(page: Page, found: WhatIf) -> None:
-    answered = {p.name for p in found.policies if p.speedup is not None}
-    fewest: dict[str, Sequence[str]] = {}
-    for p in found.policies:
-        if p.needs and p.name not in answered and len(p.needs) < len(fewest.get(p.name, (*p.needs, ""))):
-            fewest[p.name] = p.needs
-    reasons: dict[str, list[str]] = {}
-    for name, needs in fewest.items():
-        reasons.setdefault("; ".join(needs), []).append(name)
-    for why, names in reasons.items():
-        page.add((f"  {', '.join(names)} needs: {why}", "dim"), hang=6)
+    for words in unanswered(found.policies):
+        page.add((f"  {words}", "dim"), hang=6)
 
 
 def _advice(page: Page, found: WhatIf, *, full: bool) -> None:
@@ -154,7 +106,7 @@ def _advice(page: Page, found: WhatIf, *, full: bool) -> None:
         for framework, option in shown.items():
             page.add(("→ ", "cyan"), f"{framework}: {option}", indent=5, hang=7)
     if len(found.advice) == 1:
-        page.add("No remedy gains more than 3 % of useful tokens per second here.", indent=2)
+        page.add(NO_REMEDY, indent=2)
 
 
 def _notes(page: Page, found: WhatIf, *, full: bool) -> None:
@@ -164,4 +116,4 @@ def _notes(page: Page, found: WhatIf, *, full: bool) -> None:
     if full:
         for p in found.policies:
             for note in p.notes:
-                page.add((f"{_label(p)}: {note}", "dim"), indent=2, hang=4)
+                page.add((f"{label(p)}: {note}", "dim"), indent=2, hang=4)

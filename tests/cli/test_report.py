@@ -133,3 +133,45 @@ def test_what_cannot_be_meant_is_refused() -> None:
     ):
         with pytest.raises(UsageProblem):
             form(output, **flags)
+
+
+def test_replays_and_another_run_join_the_report(rollprof: Rollprof, log: Path, tmp_path: Path) -> None:
+    longer = tmp_path / "longer.jsonl"
+    longer.write_text("".join(json.dumps({**row, "response": row["response"] * 2}) + "\n" for row in ROWS))
+    assert rollprof("analyze", log.name).returncode == 0
+    done = rollprof("report", "--markdown", "--whatif", "--against", longer.name)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "## What if" in done.stdout
+    assert "| figure | longer.jsonl | this run |" in done.stdout
+    found = json.loads(rollprof("report", "--json", "--whatif").stdout)["whatif"]
+    assert {"calibration", "baseline", "policies", "advice"} <= found.keys()
+    assert json.loads(rollprof("report", "--json").stdout)["whatif"] is None
+    assert rollprof("report", "--html", "--whatif", "--against", longer.name, "-o", "r.html").returncode == 0
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert 'id="whatif"' in page
+    assert 'id="against"' in page
+
+
+def test_a_refused_replay_costs_its_section_only(rollprof: Rollprof, tmp_path: Path) -> None:
+    rows = [{"step": s, "step_s": 10.0 + s} for s in range(1, 5)]
+    file = tmp_path / "steps.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = rollprof("report", file.name, "--markdown", "--whatif")
+    assert done.returncode == 0, done.stderr
+    assert "Not replayed: nothing to replay" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("flags", "hint"),
+    [
+        (("--whatif",), "rollprof whatif"),
+        (("--against", "x"), "rollprof compare"),
+        (("--against", "x", "--json"), "rollprof compare"),
+    ],
+)
+def test_extras_need_a_form_that_holds_them(
+    rollprof: Rollprof, log: Path, flags: tuple[str, ...], hint: str
+) -> None:
+    done = rollprof("report", log.name, *flags)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert hint in done.stderr

@@ -33,10 +33,19 @@ def test_its_picture_is_there_and_small(root: Path) -> None:
 
 
 def test_it_names_the_sections(root: Path) -> None:
-    from rollprof.render.report import honesty, in_flight, lengths, phases, prompts, waiting
+    from rollprof.render.report import (
+        against,
+        honesty,
+        in_flight,
+        lengths,
+        phases,
+        prompts,
+        waiting,
+        what_if,
+    )
 
     titles = set()
-    for module in (honesty, in_flight, lengths, phases, prompts, waiting):
+    for module in (against, honesty, in_flight, lengths, phases, prompts, waiting, what_if):
         source = Path(module.__file__ or "").read_text(encoding="utf-8")
         titles |= set(re.findall(r'Section\(\s*"[a-z-]+",\s*"([^"]+)"', source))
     assert len(titles) >= 10

@@ -8,6 +8,7 @@ from typing import Any
 
 from rollprof.analyzers.results import Analysis
 from rollprof.render import as_json
+from rollprof.whatif.results import WhatIf
 
 MOST_BYTES = 3_000_000
 """Of the steps in the embedded document. Above it every n-th step is embedded: the file is for reading in a
@@ -34,13 +35,13 @@ def script_json(value: Any) -> str:
     return text.translate(_HARMLESS)
 
 
-def embedded(analysis: Analysis) -> Embedded:
+def embedded(analysis: Analysis, whatif: WhatIf | None = None) -> Embedded:
     """The analysis as `report --json` prints it, cut where it would make the page heavy."""
     every = _every(analysis)
     steps = analysis.steps[::every]
     kept = {step.step for step in steps}
     last = [s for s in analysis.stragglers if every == 1 or s.step in kept]
-    document = as_json.document(replace(analysis, steps=steps, stragglers=last))
+    document = as_json.document(replace(analysis, steps=steps, stragglers=last), whatif)
     ledger = document["ledger"]
     problems = ledger.get("problems") or []
     if len(problems) > MOST_PROBLEMS:

@@ -11,6 +11,7 @@ from rollprof.analyzers.results import BASES, Analysis
 from rollprof.render.html.embed import embedded, script_json
 from rollprof.render.html.plotly_js import plotly_js, policy_source
 from rollprof.render.report.content import content
+from rollprof.render.report.model import Extras
 from rollprof.render.report.palette import PALETTES
 from rollprof.render.report.waiting import Texts
 from rollprof.render.summary.page import GLOSSES, NBSP
@@ -24,13 +25,15 @@ GENERATOR = "rollprof"
 _UNIT = re.compile(r"(?<=\d) (?=(?:%|ms|s|min|h|d)(?!\w))")
 
 
-def render(analysis: Analysis, *, texts: Texts | None = None) -> str:
+def render(analysis: Analysis, *, texts: Texts | None = None, extras: Extras | None = None) -> str:
     """The report as one HTML document: UTF-8, works from a file, asks nothing of the network.
 
     The same analysis gives the same bytes. `texts`: prompt and response of the last rollout by step, only
     where the user asked for private text.
+    `extras`: replays and a comparison, where they were asked for.
     """
-    made, library, data = content(analysis, texts), plotly_js(), embedded(analysis)
+    replayed = extras.replayed if extras is not None else None
+    made, library, data = content(analysis, texts, extras), plotly_js(), embedded(analysis, replayed)
     script = _asset("report.js")
     plots = {plot.name: dict(plot.specs) for plot in made.plots()}
     drawn = bool(plots)

@@ -7,21 +7,25 @@ from collections.abc import Iterable, Iterator
 from rollprof.analyzers.registry import REGISTRY
 from rollprof.analyzers.results import Analysis, RunInfo
 from rollprof.render.numbers import number, plural
+from rollprof.render.report.against import against
 from rollprof.render.report.headline import headline
 from rollprof.render.report.honesty import findings, missing, quality
 from rollprof.render.report.in_flight import in_flight
 from rollprof.render.report.lengths import bands, lengths
-from rollprof.render.report.model import Content, Definition, Headline, Section, Table
+from rollprof.render.report.model import Content, Definition, Extras, Headline, Section, Table
 from rollprof.render.report.phases import phases
 from rollprof.render.report.prompts import difficulty, sampling, staleness
 from rollprof.render.report.waiting import Texts, waiting
+from rollprof.render.report.what_if import what_if
 from rollprof.render.text import clean
 
 _TITLES = {"verl": "verl", "openrlhf": "OpenRLHF", "trl": "TRL", "generic": "Generic log"}
 
 
-def content(analysis: Analysis, texts: Texts | None = None) -> Content:
-    """Every section that this log allows. `texts`: private text of last rollouts, where it was asked for."""
+def content(analysis: Analysis, texts: Texts | None = None, extras: Extras | None = None) -> Content:
+    """Every section that this log allows. `texts`: private text of last rollouts, where it was asked for;
+    `extras`: replays and a comparison, where they were."""
+    extras = extras or Extras()
     made = (
         in_flight(analysis),
         lengths(analysis),
@@ -32,6 +36,8 @@ def content(analysis: Analysis, texts: Texts | None = None) -> Content:
         sampling(analysis),
         staleness(analysis),
         findings(analysis),
+        what_if(extras.whatif),
+        against(extras.against),
         missing(analysis),
         quality(analysis),
     )

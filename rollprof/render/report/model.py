@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from rollprof.compare.comparison import Comparison
+    from rollprof.whatif.results import WhatIf
 
 Spec = Mapping[str, Any]
 """`{"data": [...], "layout": {...}}`."""
@@ -124,6 +128,23 @@ class Headline:
     sure: str
     split: Split | None
     ladder: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Extras:
+    """What was worked out beside the run's own figures, where it was asked for.
+
+    `whatif`: the replays, or in a sentence why they were refused. `against`: a comparison whose last run is
+    this one.
+    """
+
+    whatif: WhatIf | str | None = None
+    against: Comparison | None = None
+
+    @property
+    def replayed(self) -> WhatIf | None:
+        """The replays, None where there are none."""
+        return None if isinstance(self.whatif, str) else self.whatif
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +10,13 @@ from typing import Any
 
 import pytest
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "report"))
+
+from extras import compared, replays
+
 from rollprof.analyzers.results import Analysis
 from rollprof.render.html.page import render
+from rollprof.render.report.model import Extras
 from rollprof.render.report.palette import PALETTES
 
 pytestmark = pytest.mark.browser
@@ -68,6 +74,22 @@ def test_sample_logs_draw_everywhere(
             assert browser.run(WIDE) <= 0, "no sideways scrolling"
             assert browser.errors == []
             assert only_itself(browser, file)
+
+
+def test_sections_on_request_draw_too(browser: Any, make: Any, tmp_path: Path) -> None:
+    file = tmp_path / "extras.html"
+    analysis = make("difficulty")
+    file.write_text(render(analysis, extras=Extras(replays(), compared(analysis))), encoding="utf-8")
+    for width in (1440, 390):
+        browser.open(file, width=width, scheme="dark")
+        assert {"whatif", "against"} <= set(browser.run(SECTIONS))
+        plots = {p["name"]: p for p in browser.run(DRAWN)}
+        for name in ("whatif", "against-generation", "against-lengths"):
+            assert plots[name]["shapes"] > 0, name
+            assert 250 < plots[name]["width"] <= width, name
+        assert browser.run(WIDE) <= 0, "no sideways scrolling"
+        assert browser.errors == []
+        assert only_itself(browser, file)
 
 
 def test_nothing_from_a_log_runs(
