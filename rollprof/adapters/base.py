@@ -13,7 +13,7 @@ An adapter is split so that each piece can be tested alone and the heavy one can
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -228,9 +228,6 @@ class Adapter(Protocol):
     def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]: ...
 
     def interpret(self, evidence: Evidence) -> Interpretation: ...
-
-
-MapperFactory = Callable[[MapperContext], RowMapper]
 
 
 @runtime_checkable

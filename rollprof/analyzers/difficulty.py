@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 TAIL = 0.05
 """The tail whose owners are looked for: the longest 5 % of responses."""
-MIN_PROMPTS = 5
 
 BUCKETS = ("all wrong", "mostly wrong", "mixed", "mostly right", "all right")
 

@@ -28,10 +28,3 @@ class FigureSpec:
     doc: str
     source: str = ""
     basis_rules: tuple[tuple[Basis, str], ...] = ()
-
-    def columns_of(self, table: str) -> frozenset[str]:
-        """Names of the columns of `table` that any of the alternatives reads."""
-        prefix = f"{table}."
-        return frozenset(
-            n.removeprefix(prefix) for group in self.needs for n in group if n.startswith(prefix)
-        )

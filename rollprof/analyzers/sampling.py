@@ -14,13 +14,6 @@ from rollprof.analyzers.results import Figure, StepFigure
 if TYPE_CHECKING:
     import polars as pl
 
-SHARES = (
-    "zero_variance_share",
-    "all_correct_share",
-    "all_wrong_share",
-    "useless_token_share",
-    "dynamic_sampling_rounds",
-)
 QUANTILES = (0.5, 0.9, 0.99)
 
 

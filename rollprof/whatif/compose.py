@@ -5,7 +5,7 @@ multiplied."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from rollprof.errors import UsageProblem
@@ -131,9 +131,6 @@ def _value(policy: Policy, key: str, text: str) -> Value:
 def usual(setting: Setting) -> list[Composition]:
     """Every policy with the parameters worth a try on this run."""
     return [Composition(((p, given),)) for p in catalog.POLICIES.values() for given in p.scan(setting)]
-
-
-Baselines = Callable[[Setting], Outcome]
 
 
 def reference_of(setting: Setting, plain: Setting) -> Setting:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -105,10 +104,6 @@ class Workload:
         return replace(
             self, lengths=np.minimum(self.lengths, cap), truncated=self.truncated | over, right=right
         )
-
-    def map_lengths(self, change: Callable[[Ints], Ints]) -> Workload:
-        """The same rollouts with other lengths."""
-        return replace(self, lengths=change(self.lengths))
 
     def _pick(self, rows: Ints, sizes: Ints, groups_per_step: Ints) -> Workload:
         return Workload(

@@ -89,10 +89,6 @@ class Launch:
         """
         return [c for c in self.bars.calls if c.what == what and not self._evaluates(c)]
 
-    def evaluation_calls(self, what: str) -> list[Call]:
-        """The others."""
-        return [c for c in self.bars.calls if c.what == what and self._evaluates(c)]
-
     def _evaluates(self, call: Call) -> bool:
         return any(
             start < call.middle and (end is None or call.middle < end) for _, start, end in self.windows

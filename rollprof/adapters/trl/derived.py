@@ -16,7 +16,6 @@ FUNCTIONS = "log.reward_functions"
 WEIGHTS = "log.reward_weights"
 EVALUATED = "log.evaluated."
 LAST_STEP = "log.last_step"
-LOGGED_STEPS = "log.steps."
 
 SAME = 2e-3
 """Relative difference up to which a sum of rewards is the logged one: four printed digits each."""

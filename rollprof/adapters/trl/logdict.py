@@ -35,8 +35,6 @@ ROLLOUT_FAMILIES = ("completions/", "eval_completions/", "rollout/")
 """Keys, and starts of keys, of a Trainer that generates its own data."""
 
 MIN_KEYS = 3
-MAX_OPEN = 64 << 10
-"""Characters that a dict printed over several lines may take."""
 
 _OPEN = re.compile(r"(?<!`)\{\s*(?=['\"][\w./ ()-]{1,200}['\"]\s*:)")
 _PAIR = re.compile(
