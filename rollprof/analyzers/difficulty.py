@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -33,34 +33,22 @@ class Difficulty:
 
 
 def analyze_difficulty(
-    graded: Graded, *, basis_note: str = "", resamples: int = 1000, seed: int = 0
+    graded: Graded, groups: pl.DataFrame | None = None, *, resamples: int = 1000, seed: int = 0
 ) -> Difficulty:
-    """Every difficulty figure that the graded rollouts allow.
+    """Every difficulty figure that the graded rollouts allow; `groups` is their group table, where it is
+    made already.
 
     Intervals are 95 %, by resampling prompts (groups for ICC); p-values by permutation. One point per
     prompt: rollouts of a prompt are not independent.
     """
-    groups = group_table(graded)
-    whole = group_table(graded, truncated=False)
-    figures: dict[str, Figure] = {}
-    cut = bool(groups["truncated"].sum())
-    for suffix, table in (("", groups), ("_untruncated", whole)):
-        points = _points(table)
-        for method in ("spearman", "kendall"):
-            twin = figures.get(f"difficulty_length_{method}")
-            if suffix and not cut and twin is not None:
-                figures[twin.name + suffix] = replace(twin, name=twin.name + suffix)
-                continue
-            found = rank_correlation(
-                points["difficulty"].to_numpy(),
-                points["log_length"].to_numpy(),
-                method="kendall" if method == "kendall" else "spearman",
-                resamples=resamples,
-                seed=seed,
-            )
-            name = f"difficulty_length_{method}{suffix}"
-            if found is not None:
-                figures[name] = _correlation(name, found, basis_note)
+    groups = group_table(graded) if groups is None else groups
+    figures = _correlations(groups, resamples, seed)
+    whole = figures
+    if groups["truncated"].sum():
+        whole = _correlations(group_table(graded, truncated=False), resamples, seed)
+    figures = figures | {
+        f"{name}_untruncated": replace(figure, name=f"{name}_untruncated") for name, figure in whole.items()
+    }
     figures.update(_gap(groups, graded.unit, resamples, seed))
     figures.update(_shape_of_variance(graded, resamples, seed))
     return Difficulty(
@@ -69,6 +57,25 @@ def analyze_difficulty(
         datasets=_table(graded, groups, "dataset"),
         pass_rate=graded.pass_rate,
     )
+
+
+def _correlations(groups: pl.DataFrame, resamples: int, seed: int) -> dict[str, Figure]:
+    """Difficulty against mean log length, by both coefficients."""
+    points = _points(groups)
+    figures: dict[str, Figure] = {}
+    methods: tuple[Literal["spearman", "kendall"], ...] = ("spearman", "kendall")
+    for method in methods:
+        found = rank_correlation(
+            points["difficulty"].to_numpy(),
+            points["log_length"].to_numpy(),
+            method=method,
+            resamples=resamples,
+            seed=seed,
+        )
+        name = f"difficulty_length_{method}"
+        if found is not None:
+            figures[name] = _correlation(name, found)
+    return figures
 
 
 def _points(groups: pl.DataFrame) -> pl.DataFrame:
@@ -83,7 +90,7 @@ def _points(groups: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _correlation(name: str, found: RankCorrelation, note: str) -> Figure:
+def _correlation(name: str, found: RankCorrelation, note: str = "") -> Figure:
     words = [w for w in (note, f"p = {found.p:.2g} by permutation" if found.p is not None else "") if w]
     return Figure(
         name,

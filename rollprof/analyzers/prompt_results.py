@@ -44,7 +44,7 @@ def prompt_results(
     `lengths` is the basis of the response lengths: what is computed from scaled ones is modelled too.
     """
     from rollprof.analyzers.difficulty import analyze_difficulty
-    from rollprof.analyzers.groups import grade
+    from rollprof.analyzers.groups import grade, group_table
     from rollprof.analyzers.sampling import analyze_sampling
     from rollprof.analyzers.staleness import analyze_staleness, as_table
 
@@ -58,10 +58,11 @@ def prompt_results(
     if graded is not None:
         most = max(FEWEST_RESAMPLES, MOST_DRAWS // max(rollouts, 1))
         resamples, seed = min(settings.resamples, most), settings.seed
-        hard = analyze_difficulty(graded, resamples=resamples, seed=seed)
+        groups = group_table(graded)
+        hard = analyze_difficulty(graded, groups, resamples=resamples, seed=seed)
         difficulty = (*hard.buckets, *hard.datasets)
         figures.update(hard.figures)
-        kept = analyze_sampling(graded, resamples=resamples, seed=seed)
+        kept = analyze_sampling(graded, groups, resamples=resamples, seed=seed)
         if kept is not None:
             figures.update(kept.figures)
             sampling = kept.table

@@ -26,8 +26,11 @@ class Sampling:
     table: Mapping[str, Any]
 
 
-def analyze_sampling(graded: Graded, *, resamples: int = 1000, seed: int = 0) -> Sampling | None:
+def analyze_sampling(
+    graded: Graded, groups: pl.DataFrame | None = None, *, resamples: int = 1000, seed: int = 0
+) -> Sampling | None:
     """Zero-variance groups: their share of groups and of tokens, rounds needed, lengths kept and dropped.
+    `groups` is the group table of `graded`, where it is made already.
 
     A group counts when at least two of its rollouts have a reward; it is dropped when all rewards are
     equal (DAPO, Yu et al. 2025). `dynamic_sampling_rounds` is 1/q, q the share of groups kept: what
@@ -36,7 +39,7 @@ def analyze_sampling(graded: Graded, *, resamples: int = 1000, seed: int = 0) ->
     """
     import polars as pl
 
-    groups = group_table(graded).filter(pl.col("scored") >= 2)
+    groups = (group_table(graded) if groups is None else groups).filter(pl.col("scored") >= 2)
     if groups.is_empty():
         return None
     flat = pl.col("score_min") == pl.col("score_max")
