@@ -252,23 +252,19 @@ def _agrees(summaries: Mapping[StepKey, RolloutSummary], rows: Mapping[object, S
 
 def _nearest(found: Sequence[Candidate], name: str) -> Candidate:
     """The candidate that shares the longest path with `name`."""
-
-    def shared(candidate: Candidate) -> int:
-        names = [s.name for s in candidate.series] + [p.file.name for p in candidate.parts]
-        return max((_common(name, n) for n in names), default=0)
-
-    return max(found, key=shared)
+    return max(found, key=lambda c: _shared_path(c, c.parts, name))
 
 
 def _alone_near(found: Sequence[Candidate], name: str) -> list[Candidate]:
     """The candidates in whose folder `name` lies, where others lie elsewhere."""
-
-    def shared(candidate: Candidate) -> int:
-        names = [s.name for s in candidate.series] + [p.file.name for p in candidate.parts if p.metrics]
-        return max((_common(name, n) for n in names), default=0)
-
-    depths = [shared(c) for c in found]
+    depths = [_shared_path(c, [p for p in c.parts if p.metrics], name) for c in found]
     return [c for c, d in zip(found, depths, strict=True) if d == max(depths) > min(depths)]
+
+
+def _shared_path(candidate: Candidate, parts: Sequence[MetricPart], name: str) -> int:
+    """How many folders `name` has in common with the dumps of a candidate and with `parts` of it."""
+    names = [s.name for s in candidate.series] + [p.file.name for p in parts]
+    return max((_common(name, n) for n in names), default=0)
 
 
 def _common(a: str, b: str) -> int:
