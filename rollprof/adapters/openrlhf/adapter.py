@@ -15,20 +15,14 @@ from rollprof.adapters.base import (
     MetricPart,
     RowMapper,
 )
+from rollprof.adapters.framework import FrameworkAdapter
 from rollprof.adapters.openrlhf import dumps
-from rollprof.adapters.sinks import (
-    SETTINGS,
-    claim_settings,
-    claim_sink,
-    read_settings_alone,
-    read_tracked,
-)
+from rollprof.adapters.sinks import Vocabulary
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
-from rollprof.sources.sinks import sink_of
 
 
-class OpenRLHFAdapter:
+class OpenRLHFAdapter(FrameworkAdapter):
     """OpenRLHF: https://github.com/OpenRLHF/OpenRLHF"""
 
     name = "openrlhf"
@@ -40,37 +34,26 @@ class OpenRLHFAdapter:
 
         return BRINGS
 
-    def claim(self, file: SniffedFile) -> Claim | None:
-        from rollprof.adapters.openrlhf.detect import claim
+    def vocabulary(self) -> Vocabulary:
         from rollprof.adapters.openrlhf.tracked import VOCABULARY
 
-        if sink_of(file) is not None:
-            return claim_sink(file, VOCABULARY)
-        return claim(file) or claim_settings(file, VOCABULARY)
+        return VOCABULARY
 
-    def mapper(self, context: MapperContext) -> RowMapper:
-        mapper = dumps.RowMapper(context)
-        if not context.columns:
-            return mapper
-        from rollprof.adapters.mapping import Mapped
+    def claim_own(self, file: SniffedFile) -> Claim | None:
+        from rollprof.adapters.openrlhf.detect import claim
 
-        return Mapped(mapper, context.columns)
+        return claim(file)
 
-    def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
-        if SETTINGS in claim.hints:
-            from rollprof.adapters.openrlhf.tracked import VOCABULARY
+    def row_mapper(self, context: MapperContext) -> RowMapper:
+        return dumps.RowMapper(context)
 
-            return read_settings_alone(file, claim, ledger, VOCABULARY)
-        if sink_of(file) is not None and claim.role == "metrics":
-            from rollprof.adapters.openrlhf import console
-            from rollprof.adapters.openrlhf.tracked import VOCABULARY
-
-            return read_tracked(file, claim, ledger, VOCABULARY, console.read)
-        if claim.role != "console":
-            return []
+    def read_console(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
         from rollprof.adapters.openrlhf import console
 
         return console.read(file, claim, ledger)
+
+    def read_own(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
+        return self.read_console(file, claim, ledger) if claim.role == "console" else []
 
     def interpret(self, evidence: Evidence) -> Interpretation:
         from rollprof.adapters.openrlhf.interpret import interpret

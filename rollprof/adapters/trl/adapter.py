@@ -15,20 +15,14 @@ from rollprof.adapters.base import (
     MetricPart,
     RowMapper,
 )
-from rollprof.adapters.sinks import (
-    SETTINGS,
-    claim_settings,
-    claim_sink,
-    read_settings_alone,
-    read_tracked,
-)
+from rollprof.adapters.framework import FrameworkAdapter
+from rollprof.adapters.sinks import Vocabulary
 from rollprof.adapters.trl.completions import CompletionMapper
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
-from rollprof.sources.sinks import sink_of
 
 
-class TrlAdapter:
+class TrlAdapter(FrameworkAdapter):
     """TRL: https://github.com/huggingface/trl, and those that log as it does: Unsloth, open-r1, ms-swift."""
 
     name = "trl"
@@ -40,36 +34,27 @@ class TrlAdapter:
 
         return BRINGS
 
-    def claim(self, file: SniffedFile) -> Claim | None:
-        from rollprof.adapters.trl.detect import claim
+    def vocabulary(self) -> Vocabulary:
         from rollprof.adapters.trl.tracked import VOCABULARY
 
-        if sink_of(file) is not None:
-            return claim_sink(file, VOCABULARY)
-        return claim(file) or claim_settings(file, VOCABULARY)
+        return VOCABULARY
 
-    def mapper(self, context: MapperContext) -> RowMapper:
-        mapper = CompletionMapper(context)
-        if not context.columns:
-            return mapper
-        from rollprof.adapters.mapping import Mapped
+    def claim_own(self, file: SniffedFile) -> Claim | None:
+        from rollprof.adapters.trl.detect import claim
 
-        return Mapped(mapper, context.columns)
+        return claim(file)
 
-    def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
-        if SETTINGS in claim.hints:
-            from rollprof.adapters.trl.tracked import VOCABULARY
+    def row_mapper(self, context: MapperContext) -> RowMapper:
+        return CompletionMapper(context)
 
-            return read_settings_alone(file, claim, ledger, VOCABULARY)
-        if sink_of(file) is not None and claim.role == "metrics":
-            from rollprof.adapters.trl.stdout import read_stdout
-            from rollprof.adapters.trl.tracked import VOCABULARY
+    def read_console(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
+        from rollprof.adapters.trl.stdout import read_stdout
 
-            return read_tracked(file, claim, ledger, VOCABULARY, read_stdout)
+        return read_stdout(file, claim, ledger)
+
+    def read_own(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
         if claim.role == "console":
-            from rollprof.adapters.trl.stdout import read_stdout
-
-            return read_stdout(file, claim, ledger)
+            return self.read_console(file, claim, ledger)
         if claim.role == "config":
             from rollprof.adapters.trl import training_args
 

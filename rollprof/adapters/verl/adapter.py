@@ -15,20 +15,14 @@ from rollprof.adapters.base import (
     MetricPart,
     RowMapper,
 )
-from rollprof.adapters.sinks import (
-    SETTINGS,
-    claim_settings,
-    claim_sink,
-    read_settings_alone,
-    read_tracked,
-)
+from rollprof.adapters.framework import FrameworkAdapter
+from rollprof.adapters.sinks import Vocabulary
 from rollprof.adapters.verl.dumps import DumpMapper
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
-from rollprof.sources.sinks import sink_of
 
 
-class VerlAdapter:
+class VerlAdapter(FrameworkAdapter):
     """verl: https://github.com/verl-project/verl"""
 
     name = "verl"
@@ -40,39 +34,30 @@ class VerlAdapter:
 
         return BRINGS
 
-    def claim(self, file: SniffedFile) -> Claim | None:
-        from rollprof.adapters.verl.detect import claim
+    def vocabulary(self) -> Vocabulary:
         from rollprof.adapters.verl.tracked import VOCABULARY
 
-        if sink_of(file) is not None:
-            return claim_sink(file, VOCABULARY)
-        return claim(file) or claim_settings(file, VOCABULARY)
+        return VOCABULARY
 
-    def mapper(self, context: MapperContext) -> RowMapper:
-        mapper = DumpMapper(context)
-        if not context.columns:
-            return mapper
-        from rollprof.adapters.mapping import Mapped
+    def claim_own(self, file: SniffedFile) -> Claim | None:
+        from rollprof.adapters.verl.detect import claim
 
-        return Mapped(mapper, context.columns)
+        return claim(file)
 
-    def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
-        if SETTINGS in claim.hints:
-            from rollprof.adapters.verl.tracked import VOCABULARY
+    def row_mapper(self, context: MapperContext) -> RowMapper:
+        return DumpMapper(context)
 
-            return read_settings_alone(file, claim, ledger, VOCABULARY)
-        if sink_of(file) is not None and claim.role == "metrics":
-            from rollprof.adapters.verl import console
-            from rollprof.adapters.verl.tracked import VOCABULARY
-
-            return read_tracked(file, claim, ledger, VOCABULARY, console.read)
-        if claim.role == "metrics":
-            from rollprof.adapters.verl import filelogger
-
-            return filelogger.read(file, claim, ledger)
+    def read_console(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
         from rollprof.adapters.verl import console
 
         return console.read(file, claim, ledger)
+
+    def read_own(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
+        if claim.role != "metrics":
+            return self.read_console(file, claim, ledger)
+        from rollprof.adapters.verl import filelogger
+
+        return filelogger.read(file, claim, ledger)
 
     def interpret(self, evidence: Evidence) -> Interpretation:
         from rollprof.adapters.verl.interpret import interpret
