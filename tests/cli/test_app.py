@@ -98,10 +98,10 @@ def test_other_internal_errors(rollprof: Rollprof, what: str) -> None:
 
 def test_trouble_with_files_is_2(rollprof: Rollprof) -> None:
     done = rollprof(
-        "explain", "x", patch=BOOM.format("PermissionError(13, 'Permission denied', '/root/x.jsonl')")
+        "explain", "x", patch=BOOM.format("PermissionError(13, 'Permission denied', '/data/x.jsonl')")
     )
     assert done.returncode == 2
-    assert one_line(done) == "rollprof: /root/x.jsonl: Permission denied"
+    assert one_line(done) == "rollprof: /data/x.jsonl: Permission denied"
 
 
 def test_ctrl_c_is_130(tmp_path: Path) -> None:
