@@ -153,7 +153,8 @@ def test_replays_and_another_run_join_the_report(rollprof: Rollprof, log: Path, 
 
 
 def test_a_refused_replay_costs_its_section_only(rollprof: Rollprof, tmp_path: Path) -> None:
-    rows = [{"step": s, "step_s": 10.0 + s} for s in range(1, 5)]
+    # two columns of a step: one alone is not taken for a log of steps
+    rows = [{"step": s, "step_s": 10.0 + s, "reward_mean": 0.5} for s in range(1, 5)]
     file = tmp_path / "steps.jsonl"
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     done = rollprof("report", file.name, "--markdown", "--whatif")
