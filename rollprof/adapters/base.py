@@ -32,6 +32,7 @@ class Claim:
     `score` 0..1: 1 only this framework writes it, .5 plausible, below .2 a last resort. `why` is a
     sentence for people. `split` for rollouts. `series` names the rollout dump the file belongs to (the
     folder for `{dir}/{step}.jsonl`, the file itself otherwise): files of one series are one dump.
+    `beside`: claims on what else the file holds of the same run (columns of steps among rollouts).
     """
 
     adapter: str
@@ -41,6 +42,7 @@ class Claim:
     split: Literal["train", "eval"] = "train"
     series: str = ""
     hints: Mapping[str, str] = field(default_factory=dict)
+    beside: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,8 @@ class MapperContext:
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A record that is understood and left out on purpose (a padding row)."""
+    """A record that is understood and left out on purpose (a padding row); without a reason where it is no
+    rollout and another reader takes it."""
 
     reason: str
 

@@ -18,14 +18,23 @@ SILENT = frozenset(
 )
 """Not listed: a column that the log lacks is said once, by the figures that need it."""
 
+_ENGINE_LOG = "the inference server's log (vLLM, SGLang) or scrapes of its /metrics, given beside the run"
+_GPU_LOG = (
+    "GPU samples given beside the run: nvidia-smi --query-gpu=timestamp,index,utilization.gpu --format=csv"
+    " -l 1"
+)
+
 NOT_OPTIONS: Mapping[str, str] = {
     "fact.gpus": "--config gpus=N",
     "fact.engines": "--config engines=N",
     "fact.max_num_seqs": "--config max_num_seqs=N",
     "fact.response_cap": "--config response_cap=N",
     "fact.gpu_hour_cost": "--gpu-hour-cost PRICE",
+    **dict.fromkeys(("engines.time", "engines.running", "engines.waiting"), _ENGINE_LOG),
+    **dict.fromkeys(("engines.generation_tokens_s", "engines.kv_usage"), _ENGINE_LOG),
+    **dict.fromkeys(("gpus.time", "gpus.utilization"), _GPU_LOG),
 }
-"""What the user can say where the log does not."""
+"""What the user can say or lay beside the log, where no option of the framework is known."""
 
 NOT_APPLICABLE = "rollouts and training share their GPUs"
 """Nothing is missing where a figure has no meaning."""
@@ -49,7 +58,8 @@ def missing_figures(
         if why == NOT_APPLICABLE:
             continue
         brings = meta.get("brings") or {}
-        found.append(Missing(name, why, _said(remedy_needs(name, why, brings, have), brings)))
+        needs = remedy_needs(name, why, brings, have)
+        found.append(Missing(name, why, "; ".join(dict.fromkeys(said(n, brings) for n in needs))))
     return found
 
 
@@ -84,14 +94,18 @@ _SAMPLES = ("engines", "gpus")
 
 
 def _shortest(spec: FigureSpec, brings: Mapping[str, Any], have: frozenset[str]) -> tuple[str, ...]:
-    """The lacks of the alternative that takes fewest options, among those whose lacks can all be met."""
-    ways: list[tuple[int, tuple[str, ...]]] = []
+    """The lacks of the alternative that takes fewest options, among those whose lacks can all be met.
+
+    What can be said on the command line goes before what another run would have to log.
+    """
+    ways: list[tuple[tuple[int, int], tuple[str, ...]]] = []
     for group in spec.needs:
         lacking = tuple(need for need in group if need not in have)
-        options = [option_of(need, brings) for need in lacking]
-        if options and all(options):
-            ways.append((len(set(options)), lacking))
-    return min(ways, key=lambda way: way[0], default=(0, ()))[1]
+        options = {option_of(need, brings) for need in lacking}
+        if options and None not in options:
+            later = sum(o is not None and not o[0].startswith("--") for o in options)
+            ways.append(((len(options), later), lacking))
+    return min(ways, key=lambda way: way[0], default=((0, 0), ()))[1]
 
 
 def option_of(need: str, brings: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -104,10 +118,10 @@ def option_of(need: str, brings: Mapping[str, Any]) -> tuple[str, str] | None:
     return None if own is None else (own, "")
 
 
-def _said(needs: Sequence[str], brings: Mapping[str, Any]) -> str:
-    options = [option_of(need, brings) for need in needs]
-    words = (f"{o[0]} ({o[1]})" if o[1] else o[0] for o in options if o is not None)
-    return "; ".join(dict.fromkeys(words))
+def said(need: str, brings: Mapping[str, Any]) -> str:
+    """The same as a phrase: `option (releases)`, "" where none is known."""
+    option, releases = option_of(need, brings) or ("", "")
+    return f"{option} ({releases})" if releases else option
 
 
 def present(columns: Sequence[str], facts: Mapping[str, Any]) -> frozenset[str]:

@@ -19,7 +19,7 @@ from rollprof.sources.tree import find_files
 class Input:
     """A file and what it was recognised as.
 
-    `also`: claims of adapters that find samples of engines or GPUs in it, whatever else it is.
+    `also`: claims on what else it holds: samples of engines or GPUs, steps among rollouts.
     """
 
     file: SniffedFile
@@ -74,7 +74,7 @@ def look(
         claims = registry.claims(file, only=framework, columns=columns, ledger=ledger)
         if claims:
             also = tuple(c for c in claims[1:] if c.hints.get(SAMPLES))
-            inputs.append(Input(file, claims[0], also))
+            inputs.append(Input(file, claims[0], claims[0].beside + also))
         elif file.kind != "empty":
             strangers.append(file)
     return Recognised(tuple(inputs), tuple(strangers), tuple(f for f in files if f.kind == "empty"))

@@ -76,7 +76,10 @@ def candidates(
         steps = {r.step for p in run.parts for r in p.metrics if r.step is not None}
         step_rows = {r["step"]: r for p in run.parts for r in rows(p) if r.get("split", "train") == "train"}
         matching = [
-            s for s in training if _of_one_framework(s, run) and _agrees(peek(s, steps, run.parts), step_rows)
+            s
+            for s in training
+            if _of_one_file(s, run)
+            or (_of_one_framework(s, run) and _agrees(peek(s, steps, run.parts), step_rows))
         ]
         placed.update(id(s) for s in matching)
         matching = _without_copies(matching)
@@ -120,7 +123,9 @@ def choose(found: Sequence[Candidate], wanted: str | None, shown: str) -> Candid
         listing = "; ".join(c.describe() for c in current[:8])
         more = f"; and {len(current) - 8} more" if len(current) > 8 else ""
         raise InputProblem(
-            f"{shown}: {len(current)} runs there: {listing}{more}", hint="choose one with --run NAME"
+            f"{shown}: {len(current)} runs there: {listing}{more}",
+            hint="choose one with --run NAME; parts of one run are joined by a run id or by values that "
+            "agree at the same steps, such as a mean length or reward",
         )
     for candidate in found:
         if candidate.name == wanted:
@@ -212,6 +217,11 @@ def _agree(pairs: Iterable[tuple[Mapping[str, float], Mapping[str, float]]]) -> 
 def close(x: float, y: float) -> bool:
     """Equal up to the three decimals that the least exact sink keeps."""
     return x == y or abs(x - y) <= ROUNDING + RELATIVE * max(abs(x), abs(y))
+
+
+def _of_one_file(series: Series, run: Candidate) -> bool:
+    """Whether rollouts and metrics were read from the same file."""
+    return not {i.file.path for i in series.inputs}.isdisjoint(p.file.path for p in run.parts if p.metrics)
 
 
 def _of_one_framework(series: Series, run: Candidate) -> bool:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from rollprof.analyzers.missing import said
 from rollprof.analyzers.registry import REGISTRY
 from rollprof.analyzers.results import BASES, Analysis, Basis, Bound, StepFigure, StepResult, weaker
 from rollprof.compare.change import STATISTICS, Aggregate
@@ -133,17 +132,8 @@ def ways(name: str, analysis: Analysis, *, better: bool = False) -> str:
                 return item.enable
     for group in REGISTRY[name].needs:
         lacking = [need for need in group if need not in analysis.have]
-        options = [_option(need, analysis.brings) for need in lacking]
+        options = [said(need, analysis.brings) for need in lacking]
         known = [option for option in options if option]
         if lacking and len(known) == len(lacking):
             return "; ".join(dict.fromkeys(known))
-    return ""
-
-
-def _option(need: str, brings: Mapping[str, Any]) -> str:
-    for key in (need, need.partition(".")[2]):
-        entry = brings.get(key)
-        if isinstance(entry, Mapping) and entry.get("option"):
-            releases = str(entry.get("releases") or "")
-            return f"{entry['option']} ({releases})" if releases else str(entry["option"])
     return ""

@@ -51,8 +51,9 @@ def convert_chunk(task: ChunkTask) -> ChunkResult:
                 ledger.note(name, offset, reason)
             continue
         if isinstance(row, Dropped):
-            ledger.dropped += 1
-            remark(remarks, f"left out: {storable(row.reason)}", offset)
+            if row.reason:
+                ledger.dropped += 1
+                remark(remarks, f"left out: {storable(row.reason)}", offset)
         else:
             batches.add(row, offset)
     return ChunkResult(

@@ -99,9 +99,10 @@ def test_a_run_is_the_weighted_mean_of_its_halves(
     )
     assert first.run.steps + second.run.steps == whole.run.steps
     for name in ("gpu_hours_lost", "tail_time_s"):
-        assert whole.figures[name].value == pytest.approx(
-            first.figures[name].value + second.figures[name].value
-        )
+        all_, one, other = (part.figures[name] for part in (whole, first, second))
+        # a decode cost is fitted to the steps that are there: six may carry one where three do not
+        if {all_.basis, one.basis, other.basis} == {"measured"}:
+            assert all_.value == pytest.approx(one.value + other.value)
     halves = [(p.figures["slot_idle"].value, slot_seconds(p, rows, q)) for p in (first, second)]
     mean = sum(v * w for v, w in halves if v is not None) / sum(w for _, w in halves)
     assert whole.figures["slot_idle"].value == pytest.approx(mean)

@@ -4,6 +4,7 @@ beside the frameworks' adapters, and the reader for everything else once `--map`
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from rollprof.adapters.base import (
     Brings,
@@ -14,8 +15,9 @@ from rollprof.adapters.base import (
     MetricPart,
     RowMapper,
 )
-from rollprof.adapters.generic.aliases import resolve, usable
-from rollprof.adapters.generic.rows import KeyMapper, step_of_name
+from rollprof.adapters.generic import mixed
+from rollprof.adapters.generic.aliases import resolve, step_of_name, usable
+from rollprof.adapters.generic.rows import KeyMapper
 from rollprof.adapters.mapping import CONVERT, column_named, lookup
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.records import SniffedFile
@@ -82,6 +84,8 @@ class GenericAdapter:
         return KeyMapper(context)
 
     def read(self, file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
+        if mixed.STEPS_TOO in claim.hints:
+            return mixed.read(file, claim, ledger)
         from rollprof.adapters.generic import metrics
 
         return metrics.read(file, claim, ledger)
@@ -111,8 +115,9 @@ class GenericAdapter:
         clock = _clock(file.objects, [named[c] for c in ("started_at", "completed_at") if c in named])
         if clock:
             hints["clock"] = clock
+        hints |= mixed.hints_for(file, named)
         shown = ", ".join(f"{c} from {k}" if c != k else c for c, k in sorted(named.items())[:6])
-        return Claim(
+        claim = Claim(
             NAME,
             "rollouts",
             score,
@@ -121,6 +126,7 @@ class GenericAdapter:
             file.name.rpartition("/")[0] or file.name if file.stem.isdigit() else file.name,
             hints,
         )
+        return replace(claim, beside=mixed.beside(claim, named))
 
 
 def _clock(objects: Iterable[Mapping[str, object]], keys: Sequence[str]) -> str | None:

@@ -109,6 +109,8 @@ CLAIMING = ("response", "response_tokens", "generated_tokens")
 
 MILLISECONDS = frozenset({"queue_ms", "latency_ms", "duration_ms", "elapsed_ms"})
 
+_ASSUMED_STEP = 1
+
 _COMPONENT = re.compile(r"^(?:rewards?|scores?)[_/.]\w|^\w+_(?:reward|score)$")
 _WORD_BREAK = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _ODD = re.compile(r"[\s-]+")
@@ -142,3 +144,8 @@ def usable(columns: Iterable[str]) -> bool:
     have = set(columns)
     timed = "completed_at" in have and "started_at" in have
     return timed or "generate_s" in have or not have.isdisjoint(CLAIMING)
+
+
+def step_of_name(stem: str) -> int:
+    """The step that a file's name says (`7.jsonl`), else the assumed one."""
+    return int(stem) if stem.isdigit() and len(stem) < 10 else _ASSUMED_STEP

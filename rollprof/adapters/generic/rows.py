@@ -7,7 +7,15 @@ from typing import Any
 
 from rollprof.adapters import values
 from rollprof.adapters.base import Dropped, MapperContext, Row
-from rollprof.adapters.generic.aliases import CLAIMING, MILLISECONDS, component_keys, normal, resolve
+from rollprof.adapters.generic import mixed
+from rollprof.adapters.generic.aliases import (
+    CLAIMING,
+    MILLISECONDS,
+    component_keys,
+    normal,
+    resolve,
+    step_of_name,
+)
 from rollprof.adapters.mapping import CONVERT, Convert, Lookup, column_named, lookup
 
 COLUMNS = tuple(CONVERT)
@@ -15,7 +23,6 @@ _AT = {column: i for i, column in enumerate(COLUMNS)}
 _TELLING = tuple(_AT[c] for c in (*CLAIMING, "generate_s"))
 _QUIET = frozenset(_AT[c] for c in ("prompt", "response", "prompt_id", "group", "correct", "finish_reason"))
 _START, _END = _AT["started_at"], _AT["completed_at"]
-_ASSUMED_STEP = 1
 
 
 class KeyMapper:
@@ -33,11 +40,15 @@ class KeyMapper:
         self._take: list[tuple[int, Convert, tuple[Lookup, ...]]] = []
         self._components: list[str] = []
         self._step = step_of_name(context.stem)
+        self._of_step = frozenset(context.hints.get(mixed.OF_STEP, "").split(","))
+        self._steps_too = mixed.STEPS_TOO in context.hints
         self._learn(context.keys)
 
     def __call__(self, record: dict[str, Any]) -> Row | Dropped:
         if not record.keys() <= self._known:
             self._learn(record)
+        if self._steps_too and mixed.is_of_a_step(record, resolve(record)):
+            return Dropped("")  # the reader of steps takes it
         row: list[Any] = [None] * len(COLUMNS)
         for at, convert, getters in self._take:
             for get in getters:
@@ -84,6 +95,8 @@ class KeyMapper:
         named = resolve(sorted(self._known))
         self._take = []
         for column in COLUMNS:
+            if column in self._of_step:
+                continue
             if column in self._mapped:
                 getters: tuple[Lookup, ...] = (self._mapped[column],)
             else:
@@ -95,11 +108,6 @@ class KeyMapper:
         self._components = sorted(
             [*component_keys(self._known), *named.get("correct", ()), *named.get("reward", ())]
         )
-
-
-def step_of_name(stem: str) -> int:
-    """The step that a file's name says (`7.jsonl`), else the assumed one."""
-    return int(stem) if stem.isdigit() and len(stem) < 10 else _ASSUMED_STEP
 
 
 def _getter(key: str) -> Lookup:

@@ -75,7 +75,7 @@ def _row(page: Page, row: Row, letters: list[str]) -> None:
     for letter, change in zip(letters[1:], row.changes, strict=True):
         lead = f"{start}  " if len(row.changes) == 1 else pad(f"to {letter}", _NAME + 2, right=True) + "  "
         page.row(
-            lead, (f"{words.short(change):<7}", _STYLES[change.word]), words.difference(change), indent=2
+            lead, (f"{words.short(change):<9}", _STYLES[change.word]), words.difference(change), indent=2
         )
 
 

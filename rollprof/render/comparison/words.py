@@ -120,7 +120,8 @@ def generation(found: Decomposition | str) -> str:
     if isinstance(found, str):
         return f"What a change in generation time is made of cannot be told: {found}."
     change = found.change_s
-    start = f"Generation: {seconds(found.old_s)} to {seconds(found.new_s)} a step ({_signed_s(change)})"
+    ends = f"{seconds(found.old_s)} to {seconds(found.new_s)}"
+    start = f"Generation: {ends} a step on average ({_signed_s(change)})"
     if not found.main:
         reason = "no more than noise" if found.interval is not None else "no part stands out"
         return f"{start}, {reason}."

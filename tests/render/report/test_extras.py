@@ -158,7 +158,7 @@ def test_figures_beside_those_of_the_other_run(make: Make) -> None:
 def test_parts_of_the_change_lost_and_won(make: Make) -> None:
     section = against(compared(make("difficulty")))
     plot = plots(section)["against-generation"]
-    assert "10.0 s to 13.0 s a step (+3.00 s), mainly heavier tail" in plot.text
+    assert "10.0 s to 13.0 s a step on average (+3.00 s), mainly heavier tail" in plot.text
     assert plot.numbers is not None
     assert rows(plot.numbers) == {
         "heavier tail": ["+5.00 s", "+4.00 s to +6.50 s"],
