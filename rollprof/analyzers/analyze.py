@@ -23,7 +23,15 @@ from rollprof.analyzers.missing import missing_figures, present
 from rollprof.analyzers.phases import analyze_phases
 from rollprof.analyzers.prompt_results import PromptResults, prompt_results
 from rollprof.analyzers.registry import REGISTRY
-from rollprof.analyzers.results import Analysis, Figure, Missing, RunInfo, StepFigure, StepResult
+from rollprof.analyzers.results import (
+    Analysis,
+    EngineResult,
+    Figure,
+    Missing,
+    RunInfo,
+    StepFigure,
+    StepResult,
+)
 from rollprof.analyzers.run_data import RunData, load_run
 from rollprof.analyzers.stragglers import stragglers
 from rollprof.analyzers.tables import Settings, Tables
@@ -105,9 +113,18 @@ def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Anal
         sampling=prompts.sampling,
         staleness=prompts.staleness,
         samples=sample_curves(engines, gpus),
+        engines=_engines(engines.engines, figures),
         have=have,
         brings=dict(run.meta.get("brings") or {}),
     )
+
+
+def _engines(found: Sequence[EngineResult], figures: Mapping[str, Figure]) -> Sequence[EngineResult]:
+    """Each engine's figures; those of a single one are the run's."""
+    if len(found) != 1:
+        return found
+    own = {n: figures[n] for n in (*found[0].figures, "preemptions") if n in figures}
+    return [replace(found[0], figures={n: f for n, f in own.items() if f.value is not None})]
 
 
 def _with_absent(figures: Mapping[str, Figure], missing: Sequence[Missing]) -> dict[str, Figure]:

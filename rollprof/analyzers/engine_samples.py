@@ -10,9 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rollprof.analyzers.results import EngineCurve, StepFigure
+from rollprof.analyzers.per_engine import alive, done, kv_most, per_engine
+from rollprof.analyzers.results import EngineCurve, EngineResult, SampleJoin, StepFigure
+from rollprof.analyzers.sample_curves import engine_curve
 from rollprof.analyzers.tables import Tables
-from rollprof.curves.area import busy_area, sampling_error, too_coarse
+from rollprof.curves.area import COARSEST, busy_area, sampling_error, too_coarse
 from rollprof.curves.ticks import Curve, curve_of, fleet_of
 from rollprof.curves.windows import Window, capacity_of, find_windows
 
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 COLUMNS = ("time", "running", "waiting", "prompt_tokens_s", "generation_tokens_s")
-POINTS = 2000
-"""Points of an engine's curve that are kept for a picture."""
-COARSE = "samples of the engines are too far apart for so short a generation"
 TOP = 0.95
 
 
@@ -41,20 +40,24 @@ class SampledStep:
 
 @dataclass(frozen=True, slots=True)
 class EngineSamples:
-    """`steps` by step number; `refused` why a step has no figures; `spans` (start, end) of every window with
-    its step; `curves` of each engine for pictures. `throughput_idle` over all windows together."""
+    """`steps` by step number; `spans` (start, end) of every window with its step; `curves` of each engine for
+    pictures, `engines` their figures; `join` how they belong to steps, and why steps have no figures."""
 
     steps: Mapping[int, SampledStep] = field(default_factory=dict)
-    refused: Mapping[int, str] = field(default_factory=dict)
     spans: Sequence[tuple[float, float, int | None]] = ()
     curves: Sequence[EngineCurve] = ()
-    kv_usage_max: float | None = None
-    preemptions: float | None = None
-    inferred: bool = False
-    how: str = ""
-    why: str = ""
-    tick: float = math.nan
-    slots_how: str = ""
+    engines: Sequence[EngineResult] = ()
+    join: SampleJoin = field(default_factory=SampleJoin)
+
+    @property
+    def refused(self) -> Mapping[int, str]:
+        """Why a step has no figures."""
+        return self.join.refused
+
+    @property
+    def inferred(self) -> bool:
+        """Whether the steps are the generations that only the samples show."""
+        return self.join.how == "alone"
 
 
 def engine_samples(tables: Tables) -> EngineSamples:
@@ -72,7 +75,8 @@ def engine_samples(tables: Tables) -> EngineSamples:
     windows = find_windows(fleet, slots)
     steps = list(said.get("steps") or ())
     if len(steps) != len(windows):
-        return EngineSamples(why="the samples and what they were joined by disagree")
+        why = "the samples and what they were joined by disagree"
+        return EngineSamples(join=SampleJoin(why=why))
     capacity = capacity_of(fleet, slots)
     best = _best_pace(fleet, windows)
     measured: dict[int, SampledStep] = {}
@@ -84,7 +88,7 @@ def engine_samples(tables: Tables) -> EngineSamples:
     for step, mine in sorted(by_step.items()):
         why = next((w.cut for w in mine if w.cut), "")
         if not why and any(too_coarse(w.tick, w.seconds) for w in mine):
-            why = COARSE
+            why = coarse(max(w.tick for w in mine))
         if why:
             refused[step] = why
             continue
@@ -94,22 +98,45 @@ def engine_samples(tables: Tables) -> EngineSamples:
         elif said.get("apart") and figures["slot_idle"].value is not None:
             figures["engine_idle"] = StepFigure(0.0, "measured", (0.0, 0.0))
             figures["engine_imbalance"] = StepFigure(1.0, "measured", (1.0, 1.0))
-        kv = _kv(raw, mine)
+        kv = max((v for rows in raw.values() if (v := kv_most(rows, mine)) is not None), default=None)
         if kv is not None:
             figures["kv_usage_max"] = StepFigure(kv, "measured", (kv, kv))
         measured[step] = SampledStep(sum(w.seconds for w in mine), capacity, len(mine), figures)
     _count_preemptions(tables.metrics, windows, steps, measured)
+    each = said.get("slots_each")
+    most = max(capacity_of(c, each) for c in own.values())
+    told = [w for w, s in zip(windows, steps, strict=True) if s is not None and int(s) in measured]
     return EngineSamples(
         steps=measured,
-        refused=refused,
         spans=[(w.start, w.end, s) for w, s in zip(windows, steps, strict=True)],
-        curves=[_thinned(name, rows) for name, rows in raw.items()],
-        kv_usage_max=_most(np.concatenate([rows[:, 5] for rows in raw.values()])),
-        inferred=said.get("join") == "alone",
+        curves=[engine_curve(name, c, most) for name, c in own.items()],
+        engines=per_engine(own, raw, told, each) if said.get("apart") and told else (),
+        join=_join(said, fleet.tick, refused),
+    )
+
+
+def _join(said: Mapping[str, object], tick: float, refused: Mapping[int, str]) -> SampleJoin:
+    def number(name: str) -> float | None:
+        value = said.get(name)
+        return float(value) if isinstance(value, int | float) else None
+
+    return SampleJoin(
         how=str(said.get("join") or ""),
         why=str(said.get("why") or ""),
-        tick=fleet.tick,
+        tick=tick,
+        zone_s=number("zone_s") or 0.0,
+        skew_s=number("skew_s"),
+        corrected_s=number("corrected_s") or 0.0,
         slots_how=str(said.get("slots_how") or ""),
+        refused=refused,
+    )
+
+
+def coarse(tick: float) -> str:
+    """Why a generation has no figures: too few samples of it."""
+    return (
+        f"engines sampled every {tick:.3g} s, more than {COARSEST} of a generation "
+        "(VLLM_LOG_STATS_INTERVAL or SGLang's --decode-log-interval sets it)"
     )
 
 
@@ -151,7 +178,10 @@ def _fleet_figures(
     }
     if best > 0 and tokens > 0:
         share = min(1.0, max(0.0, 1 - tokens / seconds / best))
-        figures["throughput_idle"] = StepFigure(share, "measured", (share, share))
+        off = (1 - share) * half  # the length of the generation is known as well as its slots are
+        figures["throughput_idle"] = StepFigure(
+            share, "measured", (max(0.0, share - off), min(1.0, share + off))
+        )
     return {n: f for n, f in figures.items() if f.value is not None}
 
 
@@ -174,64 +204,21 @@ def _best_pace(fleet: Curve, windows: Sequence[Window]) -> float:
 
 def _engine_figures(own: Mapping[str, Curve], windows: Sequence[Window]) -> dict[str, StepFigure]:
     """engine_idle and engine_imbalance from when each engine was done, of the engines alive in a window."""
-    done = total = most = 0.0
+    worked = total = most = 0.0
     for w in windows:
-        ends = [
-            _done(c, w) - w.start
-            for c in own.values()
-            if c.time[0] <= w.end and c.time[-1] >= w.start - w.tick
-        ]
+        ends = [done(c, w) - w.start for c in own.values() if alive(c, w)]
         ends = [min(w.seconds, max(0.0, e)) for e in ends]
         if not ends:
             return {}
-        done += sum(ends) / len(ends)
+        worked += sum(ends) / len(ends)
         most += max(ends)
         total += w.seconds
     half = sum(sampling_error(w.tick, w.seconds) * w.seconds for w in windows) / total
-    idle = min(1.0, max(0.0, 1 - done / total))
+    idle = min(1.0, max(0.0, 1 - worked / total))
     figures = {"engine_idle": StepFigure(idle, "measured", (max(0.0, idle - half), min(1.0, idle + half)))}
-    if done > 0:
-        figures["engine_imbalance"] = StepFigure(most / done, "measured", (most / done, most / done))
+    if worked > 0:
+        figures["engine_imbalance"] = StepFigure(most / worked, "measured", (most / worked, most / worked))
     return figures
-
-
-def _done(curve: Curve, w: Window) -> float:
-    """When an engine had nothing left to do in a window: half a tick after its last sample with a load."""
-    inside = np.flatnonzero((curve.time >= w.start) & (curve.time <= w.end) & (curve.load > 0))
-    if not len(inside):
-        return w.start
-    last = int(inside[-1])
-    if last + 1 < len(curve) and curve.time[last + 1] <= w.end:
-        return float((curve.time[last] + min(curve.time[last + 1], curve.time[last] + w.tick)) / 2)
-    return (
-        w.end if last + 1 >= len(curve) or curve.load[last + 1] > 0 else float(curve.time[last]) + w.tick / 2
-    )
-
-
-def engine_slot_idle(own: Curve, w: Window, capacity: float) -> float:
-    """slot_idle of one engine in a window."""
-    at = np.flatnonzero((own.time >= w.start) & (own.time <= w.end))
-    if not len(at):
-        return 1.0
-    used = busy_area(own.time[at], own.load[at], capacity, w.start, w.end)
-    return min(1.0, max(0.0, 1 - used / (capacity * w.seconds)))
-
-
-def _kv(raw: Mapping[str, Floats], windows: Sequence[Window]) -> float | None:
-    found = []
-    for rows in raw.values():  # in order of time
-        for w in windows:
-            first, last = (
-                np.searchsorted(rows[:, 0], w.start - 1),
-                np.searchsorted(rows[:, 0], w.end, "right"),
-            )
-            found.append(rows[first:last, 5])
-    return _most(np.concatenate(found)) if found else None
-
-
-def _most(values: Floats) -> float | None:
-    known = values[np.isfinite(values)]
-    return float(known.max()) if len(known) else None
 
 
 def _count_preemptions(
@@ -263,20 +250,9 @@ def _count_preemptions(
 PREEMPTIONS = ("vllm/preemptions", "sglang/retracted")
 
 
-def _thinned(name: str, rows: Floats) -> EngineCurve:
-    every = max(1, math.ceil(len(rows) / POINTS))
-    kept = rows[::every]
-    return EngineCurve(
-        name,
-        tuple(kept[:, 0].tolist()),
-        tuple(np.nan_to_num(kept[:, 1]).tolist()),
-        tuple(np.nan_to_num(kept[:, 2]).tolist()),
-    )
-
-
 def of_steps(samples: EngineSamples, steps: Sequence[int]) -> dict[int, SampledStep]:
     """Sampled steps by their index among `steps`."""
     return {i: samples.steps[int(s)] for i, s in enumerate(steps) if int(s) in samples.steps}
 
 
-__all__ = ["COARSE", "EngineSamples", "SampledStep", "engine_samples", "engine_slot_idle", "of_steps"]
+__all__ = ["EngineSamples", "SampledStep", "coarse", "engine_samples", "of_steps"]

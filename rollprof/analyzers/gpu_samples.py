@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from rollprof.analyzers.combine import absent
 from rollprof.analyzers.engine_samples import EngineSamples
 from rollprof.analyzers.registry import spec
-from rollprof.analyzers.results import Figure, GpuCurve, SampleCurves, StepFigure
+from rollprof.analyzers.results import Figure, GpuBand, GpuCurve, SampleCurves, StepFigure
 from rollprof.analyzers.run_data import RunData
+from rollprof.analyzers.sample_curves import gpu_band, joined_up
 from rollprof.analyzers.tables import Tables
 
 if TYPE_CHECKING:
@@ -46,6 +47,7 @@ class GpuSamples:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     steps: Mapping[int, Mapping[str, StepFigure]] = field(default_factory=dict)
     curves: Sequence[GpuCurve] = ()
+    band: GpuBand | None = None
 
 
 def gpu_samples(run: RunData, tables: Tables, engines: EngineSamples) -> GpuSamples:
@@ -57,15 +59,15 @@ def gpu_samples(run: RunData, tables: Tables, engines: EngineSamples) -> GpuSamp
     if not table.height or run.settings.split == "eval":
         return GpuSamples({NAME: absent(NAME, NO_TELEMETRY)})
     time, low = table["time"].to_numpy(), table["utilization"].to_numpy() < IDLE
-    curves = _curves(table)
+    curves, band = _curves(table), gpu_band(table)
     spans = _spans(run, engines)
     if not spans:
         share = _share(low, len(curves))
-        note = WHOLE_LOG if not engines.why else f"{WHOLE_LOG}; {engines.why}"
+        note = WHOLE_LOG if not engines.join.why else f"{WHOLE_LOG}; {engines.join.why}"
         figure = Figure(
             NAME, share.value, spec(NAME).unit, "measured", "lower", len(low), share.interval, {}, note
         )
-        return GpuSamples({NAME: figure}, {}, curves)
+        return GpuSamples({NAME: figure}, {}, curves, band)
     inside = np.zeros(len(time), dtype=bool)
     steps: dict[int, Mapping[str, StepFigure]] = {}
     for i, own in spans.items():
@@ -76,20 +78,27 @@ def gpu_samples(run: RunData, tables: Tables, engines: EngineSamples) -> GpuSamp
         if mine.sum() >= FEWEST:
             steps[i] = {NAME: _share(low[mine], len(curves))}
     if not inside.any():
-        return GpuSamples({NAME: absent(NAME, APART)}, {}, curves)
+        return GpuSamples({NAME: absent(NAME, APART)}, {}, curves, band)
     share = _share(low[inside], len(curves))
     note = "" if steps else "too few samples in a step to tell steps apart"
     whole = Figure(
         NAME, share.value, spec(NAME).unit, "measured", "lower", int(inside.sum()), share.interval, {}, note
     )
-    return GpuSamples({NAME: whole}, steps, curves)
+    return GpuSamples({NAME: whole}, steps, curves, band)
 
 
 def sample_curves(engines: EngineSamples, gpus: GpuSamples) -> SampleCurves | None:
     """What was sampled over time, for pictures; None where nothing was."""
     if not engines.curves and not gpus.curves:
         return None
-    return SampleCurves(engines.curves, gpus.curves, engines.spans, engines.how, engines.why)
+    return SampleCurves(
+        engines.curves,
+        gpus.curves,
+        engines.spans,
+        joined_up([(start, end) for start, end, _ in engines.spans]),
+        gpus.band,
+        engines.join,
+    )
 
 
 def _spans(run: RunData, engines: EngineSamples) -> dict[int, list[tuple[float, float]]]:

@@ -20,6 +20,16 @@ def weaker(*bases: Basis | None) -> Basis | None:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """A figure on another basis: a value or a bracket `(low, high)`, and how much larger it is than the
+    figure's own value. A bracket that holds the value is 0 away, another one as far as its nearest end."""
+
+    basis: Basis
+    value: float | tuple[float, float]
+    apart: float
+
+
+@dataclass(frozen=True, slots=True)
 class Figure:
     """One figure over the run. `value` None with an `interval` is a bracket; None without is absent.
 
@@ -36,6 +46,17 @@ class Figure:
     interval: tuple[float, float] | None = None
     others: Mapping[str, float | tuple[float, float]] = field(default_factory=dict)
     note: str = ""
+
+    def beside(self) -> list[Beside]:
+        """The other bases, strongest first, and how far each is from the value; none without a value."""
+        if self.value is None:
+            return []
+        known = [(b, self.others[b]) for b in BASES if b in self.others]
+        nearest = [
+            min(max(self.value, other[0]), other[1]) if isinstance(other, tuple) else other
+            for _, other in known
+        ]
+        return [Beside(b, o, n - self.value) for (b, o), n in zip(known, nearest, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +130,14 @@ class InFlight:
 
 @dataclass(frozen=True, slots=True)
 class EngineCurve:
-    """Requests running and waiting in one engine, as sampled at `time` (epoch seconds)."""
+    """Requests running and waiting in one engine, as sampled at `time` (epoch seconds); None where samples
+    are missing. `slots` is what it can run at once."""
 
     engine: str
     time: tuple[float, ...]
-    running: tuple[float, ...]
-    waiting: tuple[float, ...]
+    running: tuple[float | None, ...]
+    waiting: tuple[float | None, ...]
+    slots: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,16 +151,66 @@ class GpuCurve:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuBand:
+    """Utilisation of all GPUs in cells of time around `time` (epoch seconds): least, mean and most; None
+    where there is no sample."""
+
+    time: tuple[float, ...]
+    low: tuple[float | None, ...]
+    mean: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EngineResult:
+    """One inference engine over the generations it was sampled in. Its figures carry the names of the
+    fleet's."""
+
+    engine: str
+    figures: Mapping[str, Figure]
+
+
+@dataclass(frozen=True, slots=True)
+class SampleJoin:
+    """How samples of engines belong to steps: `how` is clock, order, alone (the generations that only they
+    show are the steps) or "" where they were refused, and `why` says so.
+
+    `tick` is the usual time between samples. `zone_s` and `corrected_s` were added to the engines' clock: a
+    time zone it does not name, and a clock that is wrong; `skew_s` is how much later than the steps' clock it
+    sees generation end, before that correction. `refused` steps have no figure from samples, and why.
+    """
+
+    how: str = ""
+    why: str = ""
+    tick: float | None = None
+    zone_s: float = 0.0
+    skew_s: float | None = None
+    corrected_s: float = 0.0
+    slots_how: str = ""
+    refused: Mapping[int, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class SampleCurves:
     """What was sampled over time. `windows` are (start, end, step) of each generation the engines worked on;
-    step None where it belongs to none. `how` they were joined to steps: clock, order, alone, "" not at
-    all."""
+    step None where it belongs to none; `shaded` the same as a picture shows them."""
 
     engines: Sequence[EngineCurve] = ()
     gpus: Sequence[GpuCurve] = ()
     windows: Sequence[tuple[float, float, int | None]] = ()
-    how: str = ""
-    why: str = ""
+    shaded: Sequence[tuple[float, float]] = ()
+    gpu_band: GpuBand | None = None
+    join: SampleJoin = field(default_factory=SampleJoin)
+
+    @property
+    def how(self) -> str:
+        """How the engines' samples were joined to the steps."""
+        return self.join.how
+
+    @property
+    def inferred(self) -> bool:
+        """Whether the steps are the generations that only the samples show."""
+        return self.join.how == "alone"
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,6 +273,8 @@ class Analysis:
     staleness: Mapping[str, Any] | None = None
     samples: SampleCurves | None = None
     """Curves of engines and GPUs, where the run has samples of them."""
+    engines: Sequence[EngineResult] = ()
+    """Each engine by itself, where the samples tell engines apart."""
     have: frozenset[str] = frozenset()
     """Columns with any value and facts of this run, as `FigureSpec.needs` names them."""
     brings: Mapping[str, Any] = field(default_factory=dict)

@@ -11,8 +11,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rollprof.curves.windows import Window
+
+Floats = NDArray[np.float64]
 
 QUARTER = 900.0
 """Time zones differ by multiples of this."""
@@ -26,6 +29,13 @@ CLEARLY = 1.25
 SAME_LENGTH = 0.25
 """Median difference of a window from its step's generation call, as a share, up to which they are the
 same."""
+MOST_SKEW = 120.0
+"""Clocks of one cluster that are further apart than this are not set at all."""
+SURE = 3
+"""Steps that must agree on how far the clocks are apart before one of them is moved."""
+SKEWS = 8
+LOOKED_AT = 400
+"""Windows from which zones and skews are proposed; what is proposed is then judged by all."""
 LONGER = 1.15
 """A window longer than its step's generation call by more than this is not part of it."""
 
@@ -34,7 +44,7 @@ LONGER = 1.15
 class Span:
     """When a step generated, as its own clock has it; NaN where that is unknown.
 
-    `exact` is false where only the whole step's time is known.
+    `exact` is false where only the whole step's time is known; `own` where its rollouts' own times say it.
     """
 
     step: int
@@ -42,14 +52,16 @@ class Span:
     end: float
     generate_s: float
     exact: bool
+    own: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
     """`steps[k]` is the step of window k, None for one outside of any step.
 
-    `how`: alone, clock, order, or "" where it was refused and `why` says so. `zone_s` was added to the
-    engines' clock, `skew_s` is how much later than the steps' they see generation end.
+    `how`: alone, clock, order, or "" where it was refused and `why` says so. `zone_s` and `corrected_s` were
+    added to the engines' clock: a time zone that it does not name, and a clock that is wrong. `skew_s` is how
+    much later than the steps' clock it sees generation end, the correction included.
     """
 
     steps: tuple[int | None, ...]
@@ -57,7 +69,13 @@ class Join:
     why: str = ""
     zone_s: float = 0.0
     skew_s: float | None = None
+    corrected_s: float = 0.0
     notes: tuple[str, ...] = field(default=())
+
+    @property
+    def moved_s(self) -> float:
+        """What was added to the engines' clock altogether."""
+        return self.zone_s + self.corrected_s
 
 
 def alone(windows: Sequence[Window]) -> Join:
@@ -75,7 +93,7 @@ def spans_of(rows: Sequence[Mapping[str, object]], rollouts: Mapping[int, tuple[
         step = int(_number(row["step"]))
         logged, whole, took = (_number(row.get(n)) for n in ("logged_at", "step_s", "generate_s"))
         if step in rollouts:
-            found.append(Span(step, *rollouts[step], took, exact=True))
+            found.append(Span(step, *rollouts[step], took, exact=True, own=True))
         elif logged > 0 and whole > 0:
             start = logged - whole
             found.append(Span(step, start, start + took if took > 0 else logged, took, exact=took > 0))
@@ -100,31 +118,112 @@ def join(windows: Sequence[Window], spans: Sequence[Span], *, local: bool, tick:
 
 
 def _by_clock(windows: Sequence[Window], spans: Sequence[Span], *, local: bool, tick: float) -> Join:
-    zone, share = 0.0, _inside(windows, spans, 0.0)
+    zones = _zones(windows, spans) if local else [0.0]
+    zone, skew, share = 0.0, 0.0, _inside(windows, spans, 0.0)
     if local and share < HOLDS:
-        best = max(_zones(windows, spans), key=lambda z: (_inside(windows, spans, z), -abs(z)))
+        best = max(zones, key=lambda z: (_inside(windows, spans, z), -abs(z)))
         if _inside(windows, spans, best) > CLEARLY * share:
             zone, share = best, _inside(windows, spans, best)
-    steps = tuple(_step_at(w, spans, zone) for w in windows)
+    if share < HOLDS:
+        zone, skew, share = _skewed(windows, spans, zones, tick) or (zone, skew, share)
+    steps = tuple(_step_at(w, spans, zone + skew) for w in windows)
     nothing = tuple(None for _ in windows)
     if share < HOLDS:
         hint = " (--tz names the zone of its clock)" if local else ""
-        return Join(
-            nothing,
-            "",
-            f"only {share:.0%} of the engines' busy time lies within generation by the clock{hint}",
-        )
+        why = f"only {share:.0%} of the engines' busy time lies within generation by the clock{hint}"
+        return Join(nothing, "", why)
     why = _too_long(windows, steps, spans, tick)
     if why:
         return Join(nothing, "", why)
+    late = _late(windows, steps, spans, zone + skew)
+    if not skew and _own(spans, tick, late):
+        skew = -float(round(float(np.median(late))))
+    return Join(
+        steps,
+        "clock",
+        "",
+        zone,
+        float(np.median(_late(windows, steps, spans, zone))) if len(late) else None,
+        skew,
+        tuple(_said(zone, skew, len(late))),
+    )
+
+
+def _said(zone: float, skew: float, steps: int) -> list[str]:
     notes = [f"clock of the engines moved by {zone / 3600:+g} h: it names no zone"] if zone else []
-    return Join(steps, "clock", "", zone, _skew(windows, steps, spans, zone), tuple(notes))
+    if skew:
+        when = "later" if skew < 0 else "earlier"
+        notes.append(
+            f"clock of the engines moved by {skew:+g} s: generation ends that much {when} by it than by the "
+            f"steps' clock (median of {steps} steps)"
+        )
+    return notes
+
+
+def _own(spans: Sequence[Span], tick: float, late: Floats) -> bool:
+    """Whether steps and engines see the same moments by clocks that are apart: the steps' times are those of
+    the rollouts themselves, and all say the same."""
+    if len(late) < SURE or not all(s.own for s in spans):
+        return False
+    middle = float(np.median(late))
+    return abs(middle) > 2 * tick and float(np.median(np.abs(late - middle))) <= tick
+
+
+def _skewed(
+    windows: Sequence[Window], spans: Sequence[Span], zones: Sequence[float], tick: float
+) -> tuple[float, float, float] | None:
+    """(zone, seconds to add beside it, share inside) where the clocks are apart by the same time in every
+    step; None where no such time makes the join hold, or more than one does."""
+    found: list[tuple[float, float, float]] = []
+    for zone in zones:
+        for shift in _shifts(windows, spans, zone, tick):
+            share = _inside(windows, spans, zone + shift)
+            steps = [_step_at(w, spans, zone + shift) for w in windows]
+            late = _late(windows, steps, spans, zone + shift)
+            steady = len(late) >= SURE and float(np.median(np.abs(late))) <= 2 * tick
+            if share >= HOLDS and steady and _same_lengths(windows, steps, spans, tick):
+                found.append((zone, shift, share))
+    if not found:
+        return None
+    best = max(found, key=lambda f: (f[2], -abs(f[0]), -abs(f[1])))
+    away = [f for f in found if abs(f[0] + f[1] - best[0] - best[1]) > 2 * tick]
+    return None if any(best[2] < CLEARLY * f[2] for f in away) else best
+
+
+def _same_lengths(
+    windows: Sequence[Window], steps: Sequence[int | None], spans: Sequence[Span], tick: float
+) -> bool:
+    """Whether the engines were busy in a step for about as long as its generation took."""
+    took = {s.step: s.end - s.start for s in spans if s.exact}
+    busy: dict[int, float] = {}
+    for w, step in zip(windows, steps, strict=True):
+        if step is not None and step in took:
+            busy[step] = busy.get(step, 0.0) + w.seconds
+    errors = [abs(busy[s] - took[s]) / (took[s] + tick) for s in busy]
+    return bool(errors) and float(np.median(errors)) <= SAME_LENGTH
+
+
+def _shifts(windows: Sequence[Window], spans: Sequence[Span], zone: float, tick: float) -> list[float]:
+    """Whole seconds by which the ends of many windows and steps are apart."""
+    ends = np.sort(np.array([s.end for s in spans if s.exact]))
+    if len(ends) < SURE:
+        return []
+    every = max(1, len(windows) // LOOKED_AT)
+    mine = np.array([w.end for w in windows[::every]]) + zone
+    first, last = np.searchsorted(ends, mine - MOST_SKEW), np.searchsorted(ends, mine + MOST_SKEW, "right")
+    away = [e - m for m, a, b in zip(mine, first, last, strict=True) for e in ends[a:b]]
+    if not away:
+        return []
+    wide = max(1.0, tick)
+    cells, counts = np.unique(np.round(np.array(away) / wide), return_counts=True)
+    likely = cells[np.argsort(-counts, kind="stable")][:SKEWS]
+    return [float(round(c * wide)) for c in likely.tolist() if round(c * wide)]
 
 
 def _zones(windows: Sequence[Window], spans: Sequence[Span]) -> list[float]:
     """Whole quarters of an hour that bring some window near some step's end, the likeliest few."""
     ends = np.array([s.end for s in spans])
-    mine = np.array([w.end for w in windows])
+    mine = np.array([w.end for w in windows[:: max(1, len(windows) // LOOKED_AT)]])
     away = np.round((ends[:, None] - mine[None, :]) / QUARTER).ravel() * QUARTER
     away = away[np.abs(away) <= FARTHEST]
     values, counts = np.unique(away, return_counts=True)
@@ -175,17 +274,16 @@ def _too_long(
     return ""
 
 
-def _skew(
+def _late(
     windows: Sequence[Window], steps: Sequence[int | None], spans: Sequence[Span], moved: float
-) -> float | None:
-    """Median of how much later the last window of a step ends than its generation does by the step's
-    clock."""
+) -> Floats:
+    """By step: how much later its last window ends than its generation does by the step's clock."""
     ends = {s.step: s.end for s in spans if s.exact}
     last: dict[int, float] = {}
     for w, step in zip(windows, steps, strict=True):
         if step is not None and step in ends:
             last[step] = max(last.get(step, -math.inf), w.end + moved)
-    return float(np.median([last[s] - ends[s] for s in last])) if last else None
+    return np.array([last[s] - ends[s] for s in last])
 
 
 def _by_order(windows: Sequence[Window], spans: Sequence[Span], tick: float) -> Join:

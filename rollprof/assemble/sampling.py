@@ -80,7 +80,7 @@ def sampled_run(
         found = Join(
             tuple(None for _ in found.steps), "", f"two servers write as engine {shared} into one log"
         )
-    moved = [s._replace(time=s.time + found.zone_s) for samples in named.values() for s in samples]
+    moved = [s._replace(time=s.time + found.moved_s) for samples in named.values() for s in samples]
     apart = not any(p.hints.get(REPEATED) for p in own) and not any(
         n == ANY or n.startswith("all ") for n in named
     )
@@ -90,11 +90,13 @@ def sampled_run(
         "apart": apart,
         "slots": slots,
         "slots_how": how,
+        "slots_each": None if slots is None else slots / max(1, together),
         "steps": list(found.steps),
         "join": found.how,
         "why": found.why,
         "zone_s": found.zone_s,
         "skew_s": found.skew_s,
+        "corrected_s": found.corrected_s,
     }
     alarms = [] if found.how else [Alarm("engines_not_joined", _refusal(found), {}, handled=True)]
     steps = _steps(curve, slots) if found.how == "alone" else []

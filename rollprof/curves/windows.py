@@ -112,14 +112,14 @@ def _filled(before: float, after: float, highest: float, peak: float) -> bool:
 def _window(curve: Curve, first: int, last: int, capacity: float) -> Window:
     lead, full = _lead(curve, first, last, capacity)
     drain, ended = _drain(curve, first, last, capacity)
-    cut = "" if ended else "its end is not in the log"
+    cut = "" if ended else "the end of generation is not in the log"
     if first > 0 and curve.hole[first - 1]:
-        cut = "samples before it are missing"
+        cut = "samples before generation are missing"
     elif first == 0 and curve.prompt[0] == 0 and curve.load[0] > 0:
-        cut = "it was under way when the log begins"
+        cut = "generation was under way when the log begins"
     start, end = float(curve.time[first]) - lead, float(curve.time[last]) + drain
     if not cut and curve.tick > FINE * (end - start) and _refilled(curve, first, last):
-        cut = "several generations may lie in it, the samples are too far apart to tell"
+        cut = "samples too far apart to tell one generation from several"
     return Window(
         first,
         last,

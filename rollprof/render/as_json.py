@@ -14,12 +14,14 @@ from typing import Any
 from rollprof import __version__
 from rollprof.analyzers.results import (
     Analysis,
+    EngineResult,
     Figure,
     Finding,
     Histogram,
     Lengths,
     Missing,
     RunInfo,
+    SampleCurves,
     StepResult,
     Straggler,
 )
@@ -48,6 +50,8 @@ def document(analysis: Analysis, whatif: WhatIf | None = None) -> dict[str, Any]
             "figures": {name: _figure(figure) for name, figure in analysis.figures.items()},
             "steps": _steps(analysis.steps, analysis.stragglers),
             "eval_steps": _steps(analysis.eval_steps, ()),
+            "engines": [_engine(engine) for engine in analysis.engines],
+            "samples": _samples(analysis.samples) if analysis.samples is not None else None,
             "lengths": _lengths(analysis.lengths),
             "difficulty": list(analysis.difficulty),
             "phases": {name: _figure(figure) for name, figure in analysis.phases.items()},
@@ -130,6 +134,28 @@ def _straggler(straggler: Straggler) -> dict[str, Any]:
         "finish_reason": straggler.finish_reason,
         "wait_s": straggler.wait_s,
         "why": straggler.why,
+    }
+
+
+def _engine(engine: EngineResult) -> dict[str, Any]:
+    return {"engine": engine.engine, "figures": {n: _figure(f) for n, f in engine.figures.items()}}
+
+
+def _samples(samples: SampleCurves) -> dict[str, Any]:
+    """How samples of engines and GPUs belong to the steps; the samples themselves are in the dataset."""
+    join = samples.join
+    return {
+        "engines": [curve.engine for curve in samples.engines],
+        "gpus": len(samples.gpus),
+        "join": join.how or None,
+        "why": join.why,
+        "inferred": samples.inferred,
+        "tick_s": join.tick,
+        "zone_s": join.zone_s,
+        "skew_s": join.skew_s,
+        "corrected_s": join.corrected_s,
+        "windows": [{"start": a, "end": b, "step": step} for a, b, step in samples.windows],
+        "refused": [{"step": step, "why": why} for step, why in join.refused.items()],
     }
 
 

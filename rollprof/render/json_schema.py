@@ -171,6 +171,35 @@ LEDGER = _object(
     optional=("dropped", "notes", "unlisted"),
 )
 
+_ENGINE = _described(
+    _object({"engine": _TEXT, "figures": _map(_ref("figure"))}),
+    "one inference engine over the generations it was sampled in; names as the fleet's figures",
+)
+_SAMPLES = _described(
+    _object(
+        {
+            "engines": _list(_TEXT),
+            "gpus": _COUNT,
+            "join": _described(
+                {"enum": ["clock", "order", "alone", None]},
+                "how engines' samples belong to steps; alone: the steps are the generations that only they "
+                "show; null: refused, or no engine was sampled",
+            ),
+            "why": _described(_TEXT, "why the join was refused"),
+            "inferred": {"type": "boolean"},
+            "tick_s": _described(_NUMBER, "usual time between samples"),
+            "zone_s": _described(_NUMBER, "added to the engines' clock, which names no time zone"),
+            "skew_s": _described(_NUMBER, "how much later than the steps' clock it sees generation end"),
+            "corrected_s": _described(_NUMBER, "added to the engines' clock, which is wrong"),
+            "windows": _list(
+                _object({"start": _NUMBER, "end": _NUMBER, "step": {"type": ["integer", "null"]}})
+            ),
+            "refused": _list(_object({"step": {"type": "integer"}, "why": _TEXT})),
+        }
+    ),
+    "engines and GPUs sampled over time",
+)
+
 SCHEMA: Schema = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "rollprof analysis",
@@ -183,6 +212,8 @@ SCHEMA: Schema = {
             "figures": _map(_ref("figure")),
             "steps": _list(_ref("step")),
             "eval_steps": _list(_ref("step")),
+            "engines": _list(_ref("engine")),
+            "samples": {"anyOf": [_ref("samples"), {"type": "null"}]},
             "lengths": _ref("lengths"),
             "difficulty": _list({"type": "object"}),
             "phases": _map(_ref("figure")),
@@ -193,6 +224,7 @@ SCHEMA: Schema = {
         }
     ),
     "$defs": {
+        "engine": _ENGINE,
         "figure": _FIGURE,
         "finding": _FINDING,
         "ledger": LEDGER,
@@ -200,6 +232,7 @@ SCHEMA: Schema = {
         "missing": _MISSING,
         "problem": PROBLEM,
         "run": _RUN,
+        "samples": _SAMPLES,
         "step": _STEP,
         "straggler": _STRAGGLER,
     },

@@ -67,8 +67,13 @@ _BOUND_SIGN = {"upper": "≤ ", "lower": "≥ "}
 
 
 def decimals_of(figure: Figure | StepFigure) -> int:
-    """`figure_decimals`, where the interval is the figure's own precision: that of a bound is not."""
-    return figure_decimals(figure.basis, None if figure.bound else figure.interval)
+    """`figure_decimals`, where the interval is the figure's own precision: that of a bound is not, but for
+    what an upper bound leaves open above itself."""
+    ends = None if figure.bound else figure.interval
+    if figure.bound == "upper" and figure.value is not None and figure.interval is not None:
+        off = figure.interval[1] - figure.value
+        ends = (figure.value - off, figure.value + off) if off > 0 else None
+    return figure_decimals(figure.basis, ends)
 
 
 def seconds(value: float) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rollprof.analyzers.results import Analysis
 from rollprof.render.summary.advice import advice, left_out, missing
 from rollprof.render.summary.difficulty import By, difficulty
+from rollprof.render.summary.engines import engines
 from rollprof.render.summary.header import header, place
 from rollprof.render.summary.headline import headline
 from rollprof.render.summary.ladder import ladder, phases
@@ -30,22 +31,23 @@ class Density:
     ticks: bool = True
     tail: bool = True
     phases: bool = True
+    engines: int = 4
 
 
-EVERYTHING = Density(histogram=8, worst=10, findings=1000, missing=1000)
+EVERYTHING = Density(histogram=8, worst=10, findings=1000, missing=1000, engines=1000)
 DENSITIES: tuple[Density, ...] = (
     Density(6, 3, 4, 3),
     Density(5, 3, 3, 2),
     Density(4, 2, 3, 1),
     Density(4, 2, 2, 1),
-    Density(4, 2, 2, 0),
-    Density(4, 1, 1, 0),
-    Density(4, 1, 1, 0, tail=False),
-    Density(4, 1, 1, 0, tail=False, phases=False),
-    Density(3, 1, 1, 0, tail=False, phases=False),
-    Density(3, 1, 1, 0, ticks=False, tail=False, phases=False),
-    Density(2, 1, 1, 0, ticks=False, tail=False, phases=False),
-    Density(2, 0, 1, 0, ticks=False, tail=False, phases=False),
+    Density(4, 2, 2, 0, engines=2),
+    Density(4, 1, 1, 0, engines=2),
+    Density(4, 1, 1, 0, tail=False, engines=2),
+    Density(4, 1, 1, 0, tail=False, phases=False, engines=2),
+    Density(3, 1, 1, 0, tail=False, phases=False, engines=1),
+    Density(3, 1, 1, 0, ticks=False, tail=False, phases=False, engines=0),
+    Density(2, 1, 1, 0, ticks=False, tail=False, phases=False, engines=0),
+    Density(2, 0, 1, 0, ticks=False, tail=False, phases=False, engines=0),
 )
 """From roomy to tight; the first that fits the screen is used."""
 SCREEN = 39
@@ -84,6 +86,7 @@ def _compose(analysis: Analysis, width: int, density: Density, full: bool, by: B
         phases(page, analysis)
     lengths(page, analysis, height=density.histogram, ticks=density.ticks, tail=density.tail)
     waiting(page, analysis, density.worst)
+    engines(page, analysis, density.engines)
     difficulty(page, analysis, by, notes=density.tail)
     if full and by == "bucket" and any(row.get("dataset") for row in analysis.difficulty):
         difficulty(page, analysis, "dataset", notes=False)

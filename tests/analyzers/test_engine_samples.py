@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,6 +15,7 @@ from rollprof import api
 from rollprof.analyzers.results import Analysis
 from rollprof.errors import InputProblem
 from rollprof.model.clock import clock_idle
+from rollprof.render.terminal import render
 
 WIDE, QUEUE = "wide_256", "queue_32slots"
 CLOCK = {WIDE: [0.672, 0.817, 0.570, 0.726, 0.646], QUEUE: [0.194, 0.453, 0.525, 0.395]}
@@ -49,6 +51,61 @@ def test_the_log_alone_agrees_with_the_requests(
     assert (a.run.framework, a.run.framework_version, a.run.engines) == ("vllm", "0.32.0", 1.0)
     assert a.samples is not None
     assert len(a.samples.windows) == len(a.steps)
+
+
+@pytest.mark.parametrize(("name", "config"), [(WIDE, {}), (QUEUE, {"max_num_seqs": "32"})])
+def test_windows_begin_and_end_with_the_requests(
+    corpus: Path, tmp_path: Path, name: str, config: dict[str, str]
+) -> None:
+    a = analysed(tmp_path, server_log(corpus, name), **config)
+    assert a.samples is not None
+    assert a.samples.inferred
+    for (start, end, _), truth in zip(a.samples.windows, truths(corpus, name).values(), strict=True):
+        assert abs((end - start) - (truth[1] - truth[0])) <= 1.01, "no longer or shorter than a sample"
+        assert abs(start - truth[0]) <= 1.01
+        assert abs(end - truth[1]) <= 1.01
+
+
+def test_samples_too_seldom_are_refused_with_the_reason(corpus: Path, tmp_path: Path) -> None:
+    log = thinned(server_log(corpus, WIDE), 10, 0, tmp_path / "seldom.log")
+    a = analysed(tmp_path, log)
+    assert a.samples is not None
+    seldom = [step for step, why in a.samples.join.refused.items() if "sampled every 10" in why]
+    assert seldom
+    for s in a.steps:
+        too_few = 0.3 * s.columns.get("generate_s", math.inf) < 10.1
+        assert ("slot_idle" in s.figures) == (s.step not in a.samples.join.refused)
+        if too_few:
+            assert s.step in a.samples.join.refused
+
+
+def test_where_all_is_refused_the_reason_is_the_first_thing_said(tmp_path: Path) -> None:
+    lines = two_engines(tmp_path).read_text().splitlines(keepends=True)
+    seldom = tmp_path / "seldom.log"
+    seldom.write_text("".join(line for k, line in enumerate(lines) if k // 2 % 26 in (3, 12, 21)))
+    a = analysed(tmp_path, seldom)
+    assert a.figures["slot_idle"].value is None
+    assert a.samples is not None
+    why = next(iter(a.samples.join.refused.values()))
+    assert a.figures[a.headline].note.startswith(why)
+    shown = " ".join(render(a, width=140).split())
+    top = shown[: shown.index("Response length")]
+    assert why in top
+    assert "step_s" not in top
+
+
+def test_a_measured_figure_outside_the_bracket_is_a_finding(tmp_path: Path) -> None:
+    """Responses of equal length cannot empty a quarter of the slots."""
+    run = metrics(tmp_path)
+    rows = [{**json.loads(line), "response_tokens_mean": 199.0} for line in run.read_text().splitlines()]
+    rows = [{**r, "response_tokens_min": 198.0, "truncated_share": 0.0} for r in rows]
+    run.write_text("".join(json.dumps(r) + "\n" for r in rows))
+    a = analysed(tmp_path, two_engines(tmp_path), run)
+    (beside,) = a.figures["slot_idle"].beside()
+    assert beside.basis == "modelled"
+    assert beside.apart < -0.15
+    found = next(f for f in a.findings if f.code == "slot_idle_outside_bracket")
+    assert found.evidence["steps"] == 2
 
 
 def test_queueing_is_seen(corpus: Path, tmp_path: Path) -> None:

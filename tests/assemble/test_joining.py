@@ -54,6 +54,37 @@ def test_a_clock_with_a_zone_is_not_moved() -> None:
     assert set(found.steps) == {None}
 
 
+@pytest.mark.parametrize("apart", [41.0, -37.0])
+@pytest.mark.parametrize("hours", [0.0, 9.0])
+def test_clocks_that_are_apart_by_the_same_in_every_step_are_put_right(apart: float, hours: float) -> None:
+    """Generation of 15 to 30 s seen 41 s too late: nothing overlaps, but every end is as late."""
+    short = [(0.0, 22.0), (100.0, 131.0), (207.0, 222.0), (330.0, 352.0)]
+    found = join(windows(*short, moved=apart + hours * HOUR), spans(*short), local=bool(hours), tick=1.0)
+    assert (found.how, found.steps) == ("clock", (1, 2, 3, 4))
+    assert (found.zone_s, found.corrected_s, found.skew_s) == (-hours * HOUR, -apart, apart)
+    assert found.moved_s == -apart - hours * HOUR
+    assert f"moved by {-apart:+g} s" in found.notes[-1]
+
+
+def test_no_skew_is_made_up_where_lengths_or_ends_disagree() -> None:
+    """Ends that are apart by another time in each step, and generations of other lengths."""
+    mine = windows((41, 63), (120, 151), (270, 285), (340, 362))
+    theirs = spans((0, 22), (100, 131), (207, 222), (390, 412))
+    assert join(mine, theirs, local=False, tick=1.0).how == ""
+    long = windows((11, 63), (141, 172 + 60), (219, 263), (360, 393))
+    assert join(long, spans((0, 2), (100, 111), (200, 202), (330, 332)), local=False, tick=1.0).how == ""
+
+
+def test_the_rollouts_own_times_tell_a_smaller_skew() -> None:
+    """Joined already; 6 s late in every step by two clocks of the same moments."""
+    seen = windows(*((a + 6, b + 6) for a, b in GENERATED))
+    own = [Span(k + 1, T0 + a, T0 + b, b - a, exact=True, own=True) for k, (a, b) in enumerate(GENERATED)]
+    found = join(seen, own, local=False, tick=1.0)
+    assert (found.how, found.skew_s, found.corrected_s) == ("clock", 6.0, -6.0)
+    logged = join(seen, spans(*GENERATED), local=False, tick=1.0)
+    assert (logged.skew_s, logged.corrected_s) == (6.0, 0.0), "said, not corrected: the call may end later"
+
+
 def test_engines_that_work_between_the_generations_are_not_this_runs() -> None:
     found = join(windows((40, 90), (150, 190), (230, 290)), spans(*GENERATED), local=True, tick=1.0)
     assert found.how == ""

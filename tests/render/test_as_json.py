@@ -30,6 +30,7 @@ KINDS = (
 )
 TOP = [
     "difficulty",
+    "engines",
     "eval_steps",
     "figures",
     "findings",
@@ -40,6 +41,7 @@ TOP = [
     "phases",
     "rollprof",
     "run",
+    "samples",
     "steps",
     "whatif",
 ]

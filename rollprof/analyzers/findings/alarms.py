@@ -119,24 +119,25 @@ def _lengths_disagree(c: Context) -> Iterator[Finding]:
 
 
 def _outside_the_bracket(c: Context) -> Iterator[Finding]:
+    """Steps in which the clock, with what its samples leave open, contradicts the bracket from lengths."""
     odd = []
     for p in c.idle.phases:
         slot, bracket = p.figures.get("slot_idle"), p.slot_others.get("modelled")
         if slot is None or slot.value is None or slot.bound is not None or not isinstance(bracket, tuple):
             continue
-        if (
-            slot.basis in ("measured", "logged")
-            and not bracket[0] - OUTSIDE <= slot.value <= bracket[1] + OUTSIDE
-        ):
+        low, high = slot.interval or (slot.value, slot.value)
+        apart = high < bracket[0] - OUTSIDE or low > bracket[1] + OUTSIDE
+        if slot.basis in ("measured", "logged") and apart:
             odd.append((p.evidence.generation.index, slot.value, bracket))
-    if odd and len(odd) > MANY_STEPS * len(c.idle.phases):
+    if odd:
         i, value, bracket = odd[0]
+        many = len(odd) > MANY_STEPS * len(c.idle.phases)
         yield Finding(
             "slot_idle_outside_bracket",
-            "low",
+            "low" if many else "info",
             "The clock's slot_idle lies outside what the lengths allow "
             f"{of_steps(len(odd), len(c.idle.phases))} (step {c.run.steps[i]}: {value:.2f}, lengths "
             f"{bracket[0]:.2f} to {bracket[1]:.2f}): something other than decoding takes time (tools, "
-            "rewards, a slow host).",
+            "rewards, a slow host), or the engines are those of another run.",
             {"step": int(c.run.steps[i]), "slot_idle": value, "bracket": list(bracket), "steps": len(odd)},
         )

@@ -51,8 +51,8 @@ def analyze_idle(
     reasons = _reasons(generations)
     for why in samples.refused.values():
         reasons[why] = reasons.get(why, 0) + 1
-    figures = phase_totals(run, list(phases.values()), fit, reasons)
-    figures.update(step_totals(run, list(steps.values()), phases, reasons))
+    figures = phase_totals(run, list(phases.values()), fit, reasons, samples)
+    figures.update(step_totals(run, list(steps.values()), phases, reasons, samples))
     return IdleResult(
         figures=figures,
         steps={i: {**(phases[i].figures if i in phases else {}), **s.figures} for i, s in steps.items()},

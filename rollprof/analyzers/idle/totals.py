@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from rollprof.analyzers.combine import Weighted, absent, exact, mean_bracket, mean_of, total, weighted_mean
+from rollprof.analyzers.engine_samples import EngineSamples
 from rollprof.analyzers.idle.phase import Other, PhaseIdle
 from rollprof.analyzers.idle.step import StepIdle
 from rollprof.analyzers.missing import NOT_APPLICABLE
@@ -26,8 +28,17 @@ NO_SAMPLES = "no samples of the inference engines"
 NO_TELEMETRY = "no GPU telemetry"
 
 
+SAMPLED_FIGURES = ("slot_idle", "generation_idle", "engine_idle", "engine_imbalance", "queue_share")
+"""What samples of the engines would have given."""
+ENGINES_ONLY = "an engine's log has no {} (name the trainer's log as well)"
+
+
 def phase_totals(
-    run: RunData, phases: Sequence[PhaseIdle], fit: StepsFit | None, reasons: Mapping[str, int]
+    run: RunData,
+    phases: Sequence[PhaseIdle],
+    fit: StepsFit | None,
+    reasons: Mapping[str, int],
+    samples: EngineSamples,
 ) -> dict[str, Figure]:
     """Figures of generation, weighted by `C*T` (by `C*M` decode steps where some phase has no time)."""
     weights = _weights(phases)
@@ -51,7 +62,21 @@ def phase_totals(
     found["queue_share"] = weighted_mean("queue_share", _items("queue_share", phases, weights))
     found["engine_imbalance"] = _imbalance(phases, weights)
     found = {n: _explained(f, _why(n, run, phases, fit, reasons)) for n, f in found.items()}
-    return {**found, **_sampled(phases, weights)}
+    found.update(_sampled(phases, weights))
+    return {n: _by_samples(f, samples) for n, f in found.items()}
+
+
+def _by_samples(figure: Figure, samples: EngineSamples) -> Figure:
+    """The figure, with the reason of the samples where it is absent because they were refused."""
+    if figure.value is not None or figure.interval is not None:
+        return figure
+    if figure.name in (*SAMPLED_FIGURES, "throughput_idle") and samples.refused:
+        why, count = Counter(samples.refused.values()).most_common(1)[0]
+        most = f" (in {count} of {len(samples.refused)})" if count < len(samples.refused) else ""
+        return absent(figure.name, why + most, unit=figure.unit)
+    if samples.inferred and figure.name in ("effective_idle", "recoverable"):
+        return absent(figure.name, ENGINES_ONLY.format("response lengths"), unit=figure.unit)
+    return figure
 
 
 def _sampled(phases: Sequence[PhaseIdle], weights: Sequence[float]) -> dict[str, Figure]:
@@ -75,6 +100,7 @@ def step_totals(
     steps: Sequence[StepIdle],
     phases: Mapping[int, PhaseIdle],
     reasons: Mapping[str, int],
+    samples: EngineSamples,
 ) -> dict[str, Figure]:
     """Figures of whole steps, weighted by GPUs x step_s, and the GPU-hours, which are sums."""
     found: dict[str, Figure] = {}
@@ -94,7 +120,10 @@ def step_totals(
     for name in ("gpu_hours_lost", "cost_lost"):
         sums = [s.figures[name] for s in steps if name in s.figures]
         found[name] = total(name, sums, of=len(steps))
-    return {n: _explained(f, _why_step(n, run, steps)) for n, f in found.items()}
+    found = {n: _explained(f, _why_step(n, run, steps)) for n, f in found.items()}
+    if samples.inferred and found["step_idle"].interval is None:
+        found["step_idle"] = absent("step_idle", ENGINES_ONLY.format("training steps"))
+    return found
 
 
 def _in_order(found: Mapping[str, Figure]) -> dict[str, Figure]:

@@ -8,6 +8,7 @@ from rollprof.analyzers.registry import REGISTRY
 from rollprof.analyzers.results import Analysis, RunInfo
 from rollprof.render.numbers import number, plural
 from rollprof.render.report.against import against
+from rollprof.render.report.engines import engines
 from rollprof.render.report.headline import headline
 from rollprof.render.report.honesty import findings, missing, quality
 from rollprof.render.report.in_flight import in_flight
@@ -19,7 +20,14 @@ from rollprof.render.report.waiting import Texts, waiting
 from rollprof.render.report.what_if import what_if
 from rollprof.render.text import clean
 
-_TITLES = {"verl": "verl", "openrlhf": "OpenRLHF", "trl": "TRL", "generic": "Generic log"}
+_TITLES = {
+    "verl": "verl",
+    "openrlhf": "OpenRLHF",
+    "trl": "TRL",
+    "generic": "Generic log",
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+}
 
 
 def content(analysis: Analysis, texts: Texts | None = None, extras: Extras | None = None) -> Content:
@@ -28,6 +36,7 @@ def content(analysis: Analysis, texts: Texts | None = None, extras: Extras | Non
     extras = extras or Extras()
     made = (
         in_flight(analysis),
+        engines(analysis),
         lengths(analysis),
         bands(analysis),
         waiting(analysis, texts or {}),
@@ -43,7 +52,9 @@ def content(analysis: Analysis, texts: Texts | None = None, extras: Extras | Non
     )
     sections = tuple(s for s in made if s is not None)
     top = headline(analysis)
-    return Content(_title(analysis.run), _facts(analysis.run), top, sections, _definitions(top, sections))
+    inferred = analysis.samples is not None and analysis.samples.inferred
+    facts = _facts(analysis.run, inferred=inferred)
+    return Content(_title(analysis.run), facts, top, sections, _definitions(top, sections))
 
 
 def _title(run: RunInfo) -> str:
@@ -54,9 +65,9 @@ def _title(run: RunInfo) -> str:
     return f"{_TITLES.get(run.framework, run.framework)}{version}{trainer}"
 
 
-def _facts(run: RunInfo) -> tuple[tuple[str, str], ...]:
+def _facts(run: RunInfo, *, inferred: bool) -> tuple[tuple[str, str], ...]:
     known = (
-        ("steps", run.steps),
+        ("inferred generations" if inferred else "steps", run.steps),
         ("rollouts", run.rollouts),
         ("prompts", run.prompts),
         ("GPUs", run.gpus),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from rollprof.analyzers.results import Analysis, Figure
 from rollprof.render.numbers import ABSENT, figure_percent, percent
 from rollprof.render.report.model import Cell, Headline, Split, Table
-from rollprof.render.summary.headline import certainty, is_known, reason, sentence, why
+from rollprof.render.summary.headline import certainty, is_known, reason, sentence, why, why_missing
 from rollprof.render.summary.ladder import CORE, LADDER
 from rollprof.render.summary.page import Page, joined
 
@@ -15,8 +15,7 @@ def headline(analysis: Analysis) -> Headline:
     figure = analysis.figures.get(analysis.headline)
     ladder = _ladder(analysis)
     if figure is None or not is_known(figure):
-        asked = (analysis.headline, "step_idle", "generation_idle")
-        item = next((m for m in analysis.missing if m.figure in asked), None)
+        item = why_missing(analysis)
         words = "This log does not say how much GPU time was idle."
         return Headline(ABSENT, analysis.headline, "", words, reason(item) if item else "", None, ladder)
     sure = certainty(Page(80), figure).removeprefix("How sure: ")

@@ -10,7 +10,14 @@ from rollprof.render.numbers import number, plural
 from rollprof.render.summary.page import Page, joined
 from rollprof.render.text import clean
 
-_TITLES = {"verl": "verl", "openrlhf": "OpenRLHF", "trl": "TRL", "generic": "generic log"}
+_TITLES = {
+    "verl": "verl",
+    "openrlhf": "OpenRLHF",
+    "trl": "TRL",
+    "generic": "generic log",
+    "vllm": "vLLM",
+    "sglang": "SGLang",
+}
 _KINDS = ("skipped", "repaired", "note")
 
 
@@ -18,7 +25,7 @@ def header(page: Page, analysis: Analysis) -> None:
     """Two lines, and a third where the input was not whole."""
     run = analysis.run
     page.row((_framework(run), "bold"), _basis(analysis), ("  " + _sources(run.sources), "dim"))
-    page.add(_size(run), hang=2)
+    page.add(_size(run, inferred=analysis.samples is not None and analysis.samples.inferred), hang=2)
     ledger_line(page, analysis.ledger)
 
 
@@ -46,10 +53,10 @@ def _basis(analysis: Analysis) -> str:
     return "".join((f" · lengths {lengths}" if lengths else "", f" · idle {idle}" if idle else ""))
 
 
-def _size(run: RunInfo) -> str:
+def _size(run: RunInfo, *, inferred: bool) -> str:
     return joined(
         (
-            plural(run.steps, "step"),
+            plural(run.steps, "inferred generation" if inferred else "step"),
             plural(run.rollouts, "rollout") if run.rollouts else "no single rollouts",
             plural(run.prompts, "prompt") if run.prompts else "",
             plural(run.gpus, "GPU") if run.gpus else "",

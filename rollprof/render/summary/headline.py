@@ -130,8 +130,15 @@ def _interval(figure: Figure) -> str:
 
 
 def _why_absent(analysis: Analysis) -> str:
+    item = why_missing(analysis)
+    return reason(item) if item is not None else ""
+
+
+def why_missing(analysis: Analysis) -> Missing | None:
+    """The reason that is nearest to an absent headline."""
+    reasons = {item.figure: item for item in analysis.missing}
     asked = (analysis.headline, "step_idle", "generation_idle")
-    return next((reason(item) for item in analysis.missing if item.figure in asked), "")
+    return next((reasons[name] for name in asked if name in reasons), None)
 
 
 _BETWEEN_WAYS = re.compile(r"; (?![^()]*\))")
