@@ -104,6 +104,14 @@ def _lines(text: str, offset: int, complete: bool, words: Sequence[str]) -> Iter
         )
 
 
+def may_hold_lines(file: SniffedFile) -> bool:
+    """Whether lines of a log can be in it: text, or JSON lines most of which have a message."""
+    if file.kind != "json_lines":
+        return file.kind == "text"
+    spoken = sum(any(isinstance(r.get(k), str) for k in MESSAGE_KEYS) for r in file.objects)
+    return 2 * spoken >= len(file.objects)
+
+
 def _unwrapped(text: str) -> tuple[str, float | None, bool]:
     """The message of a JSON record with its time and whether that names a zone; other text as it is."""
     if not text.lstrip().startswith("{"):

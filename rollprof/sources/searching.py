@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from rollprof.sources.opening import open_bytes
 from rollprof.sources.records import SniffedFile
@@ -13,9 +14,12 @@ LONG_LINE = 1 << 20
 OVERLAP = 64 << 10
 
 
-def search_text(file: SniffedFile, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
+def search_text(
+    file: SniffedFile, pattern: re.Pattern[bytes], marks: Sequence[bytes] = ()
+) -> re.Match[bytes] | None:
     """The first match of `pattern` in the (decompressed) file, None without one.
 
+    `marks`: every match holds one of these; a plain search is ten times as fast as one for a pattern.
     Meant for patterns within a line: `^` needs re.MULTILINE, a match over several lines may be missed.
     The positions of the match count from the window it was found in, not from the start of the file.
     The file is read window by window rather than mapped, so that a log of gigabytes stays out of memory.
@@ -25,7 +29,8 @@ def search_text(file: SniffedFile, pattern: re.Pattern[bytes]) -> re.Match[bytes
     with open_bytes(file.path, file.compression) as stream:
         while block := stream.read(WINDOW):
             held += block
-            found = pattern.search(held, fresh)
+            likely = not marks or any(held.find(mark, fresh) >= 0 for mark in marks)
+            found = pattern.search(held, fresh) if likely else None
             if found is not None and (found.end() < len(held) or len(block) < WINDOW):
                 return found
             # Only whole lines are done with: a match may begin in the last one. The byte before it is

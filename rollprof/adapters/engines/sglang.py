@@ -24,7 +24,7 @@ from rollprof.adapters.engines.interpreting import interpret_engine
 from rollprof.adapters.engines.requests import RequestMapper, claim_requests
 from rollprof.adapters.engines.stamps import Stamps
 from rollprof.schema.ledger import Ledger
-from rollprof.sources.log_lines import LogLine, marked_lines
+from rollprof.sources.log_lines import LogLine, marked_lines, may_hold_lines
 from rollprof.sources.prefixes import clock
 from rollprof.sources.records import SniffedFile
 from rollprof.sources.tree import search_text
@@ -33,6 +33,7 @@ NAME = "sglang"
 
 MARKS = (b"Decode batch", b"Prefill batch", b"server_args=", b"max_running_requests=")
 _SAMPLE = re.compile(rb"(?:Decode|Prefill) batch[^\n]{0,200}?#running-req: \d")
+_SAMPLE_MARKS = (b"#running-req: ",)
 
 _STAMP = re.compile(r"\[(?P<date>\d{4}-\d\d-\d\d )?(?P<time>\d\d:\d\d:\d\d)(?P<ranks>(?: [A-Z]+\d+)*)\]")
 _BATCH = re.compile(r"(?P<kind>Decode|Prefill) batch(?: \[\d+\])?[.,]")
@@ -61,9 +62,9 @@ class SglangAdapter:
         requests = claim_requests(file, NAME)
         if requests is not None:
             return requests
-        if file.kind not in ("text", "json_lines") or file.metadata.get("sink"):
+        if not may_hold_lines(file) or file.metadata.get("sink"):
             return None
-        if not _SAMPLE.search(file.head) and not search_text(file, _SAMPLE):
+        if not _SAMPLE.search(file.head) and not search_text(file, _SAMPLE, _SAMPLE_MARKS):
             return None
         return Claim(NAME, "console", 0.45, "log of SGLang (its batches)", hints={SAMPLES: "1"})
 

@@ -24,7 +24,7 @@ from rollprof.adapters.engines.collecting import SAMPLES, Collector, Sampled
 from rollprof.adapters.engines.interpreting import interpret_engine
 from rollprof.adapters.engines.stamps import Stamps
 from rollprof.schema.ledger import Ledger
-from rollprof.sources.log_lines import LogLine, marked_lines
+from rollprof.sources.log_lines import LogLine, marked_lines, may_hold_lines
 from rollprof.sources.records import SniffedFile
 from rollprof.sources.tree import search_text
 
@@ -32,6 +32,7 @@ NAME = "vllm"
 
 MARKS = (b"Avg prompt throughput:", b" Iteration(", b"LLM engine (v", b"non-default args:")
 _SAMPLE = re.compile(rb"Avg prompt throughput: [\d.]+ tokens/s|Engine \d+: Iteration\(\d+\): ")
+_SAMPLE_MARKS = (b"Avg prompt throughput: ", b"Iteration(")
 """What makes a file worth reading for vLLM's sake."""
 
 _STAMP = re.compile(r"(?:INFO|DEBUG|WARNING) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))? ")
@@ -66,9 +67,9 @@ class VllmAdapter:
     brings: Mapping[str, Brings] = {}
 
     def claim(self, file: SniffedFile) -> Claim | None:
-        if file.kind not in ("text", "json_lines") or file.metadata.get("sink"):
+        if not may_hold_lines(file) or file.metadata.get("sink"):
             return None
-        if not _SAMPLE.search(file.head) and not search_text(file, _SAMPLE):
+        if not _SAMPLE.search(file.head) and not search_text(file, _SAMPLE, _SAMPLE_MARKS):
             return None
         return Claim(NAME, "console", 0.45, "log of vLLM (its statistics)", hints={SAMPLES: "1"})
 
