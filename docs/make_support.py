@@ -63,6 +63,10 @@ def _ids(test: str, *ids: str) -> tuple[str, ...]:
 
 _SAME = f"{_TRACKED}::test_the_same_columns_whatever_the_tracker"
 _VERL_CONFIG = f"{_VERL}::test_everything_a_release_writes"
+_TRL_AGREE = f"{_TRL}::test_the_parts_are_one_run_and_agree"
+_TRL_SAVED = f"{_TRL}::test_the_whole_is_what_the_trainer_saved"
+_TRL_ALONE = f"{_TRL}::test_a_sink_alone_says_the_same"
+_TRL_TABLES = f"{_TRL}::test_the_dump_and_the_tables_hold_the_same_rollouts"
 _SWAN = "tests/sources/test_wandb_log.py::test_swanlab_has_other_messages_in_the_same_frame"
 
 ROWS = (
@@ -171,22 +175,15 @@ ROWS = (
         "TRL",
         "0.19",
         {
-            "console": _of(RECORDED, *_ids(f"{_AGREE}::test_trl", "real_run_0.19.1")),
-            "file": _of(
-                RECORDED,
-                *_ids(
-                    "tests/adapters/trl/test_runs.py::test_state_and_console_agree_to_the_digits_each_keeps",
-                    "real_run_0.19.1",
-                ),
-            ),
-            "TensorBoard": _of(RECORDED, *_ids(f"{_AGREE}::test_trl", "real_run_0.19.1")),
-            "wandb": _of(MADE, f"{_TRACKED}::test_trl_s_timers_belong_to_the_log_that_follows", _SAME),
-            "settings": _of(
-                MADE,
-                "tests/adapters/trl/test_state_and_args.py::test_saved_arguments_are_read_and_nothing_runs",
-            ),
+            "console": _of(OWN, _TRL_AGREE, *_ids(f"{_AGREE}::test_trl", "real_run_0.19.1")),
+            "file": _of(OWN, _TRL_AGREE, _TRL_SAVED),
+            "dump": _of(OWN, _TRL_TABLES),
+            "TensorBoard": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "out/runs")),
+            "wandb": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "wandb")),
+            "mlflow": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "mlruns")),
+            "settings": _of(OWN, _TRL_SAVED),
         },
-        ("dump",),
+        ("trackio",),
     ),
     Row(
         "TRL",
@@ -210,14 +207,14 @@ ROWS = (
         "TRL",
         "1.16",
         {
-            "console": _of(OWN, f"{_TRL}::test_a_run_of_the_installed_release", f"{_AGREE}::test_trl"),
-            "file": _of(OWN, f"{_TRL}::test_a_run_of_the_installed_release", f"{_AGREE}::test_trl"),
-            "dump": _of(OWN, f"{_TRL}::test_a_run_of_the_installed_release", f"{_AGREE}::test_trl"),
-            "TensorBoard": _of(RECORDED, *_ids(f"{_AGREE}::test_trl", "real_run_1.16.0")),
-            "wandb": _of(RECORDED, *_ids(f"{_AGREE}::test_trl", "variants/wandb_off")),
-            "mlflow": _of(RECORDED, *_ids(f"{_AGREE}::test_trl", "variants/mlflow")),
-            "trackio": _of(RECORDED, *_ids(f"{_AGREE}::test_trl", "variants/trackio")),
-            "settings": _of(OWN, f"{_TRL}::test_a_run_of_the_installed_release"),
+            "console": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "stdout.log")),
+            "file": _of(OWN, _TRL_AGREE, _TRL_SAVED),
+            "dump": _of(OWN, _TRL_SAVED, _TRL_TABLES),
+            "TensorBoard": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "out/runs")),
+            "wandb": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "wandb")),
+            "mlflow": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "mlruns")),
+            "trackio": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "trackio")),
+            "settings": _of(OWN, _TRL_SAVED),
         },
     ),
 )
@@ -255,7 +252,8 @@ its files:
 | | not tested for this release; the tracker's format is (see the end of this page) |
 
 *console* is the log of the terminal or of Ray; *file* is verl's file logger and TRL's `trainer_state.json`;
-*dump* holds the rollouts (`rollout_data_dir`, `completions/*.parquet`, OpenRLHF's batch inference);
+*dump* holds the rollouts (`rollout_data_dir`, `completions/*.parquet`, OpenRLHF's batch inference; TRL 0.19
+has them in wandb's tables alone);
 *settings* are the printed configuration, Hydra's files or `training_args.bin`.
 """
 MARK = {OWN: "**W**", RECORDED: "R", MADE: "M"}
@@ -297,10 +295,22 @@ def page() -> str:
     parts += [f"- {name}: `{test}`" for name, test in CONTAINERS]
     parts += [
         "",
-        "Letters **W** need packages from PyPI: `pytest -m conformance` runs them all and skips what is",
-        "not installed (`orjson pyyaml` for verl, `tensorboard wandb` for OpenRLHF's loggers, `torch trl`",
-        "for TRL; OpenRLHF's command line needs what `sample_logs/make_openrlhf.py` describes). Letters R",
-        "need the folder of recorded logs that ROLLPROF_CORPUS names, and are skipped without it.",
+        "## To run them all",
+        "",
+        "Letters **W** need packages from PyPI; what is not there is skipped, with the reason. In the tests'",
+        "environment, `orjson pyyaml` for verl's writers and `tensorboard wandb` for OpenRLHF's; TRL trains",
+        "in environments of its own (torch 2.13.0, 2 GB, two minutes), one per release:",
+        "",
+        "```sh",
+        "pip install orjson pyyaml tensorboard wandb",
+        "tests/conformance/make_environments.sh ~/frameworks >frameworks.env && . ./frameworks.env",
+        "pytest -rs -n 2 --dist loadgroup -m conformance",
+        "```",
+        "",
+        "`.ci/run` does just that. Beyond it, OpenRLHF's command line trains on a CPU, three minutes per mode,",
+        "when ROLLPROF_OPENRLHF_PYTHON names an environment that `sample_logs/make_openrlhf.py` describes.",
+        "",
+        "Letters R need the folder of recorded logs that ROLLPROF_CORPUS names, and are skipped without it.",
         "",
     ]
     return "\n".join(parts)

@@ -9,6 +9,9 @@ are the long ones.
     pip install torch==2.13.0 trl==1.16.0 transformers==5.24.0 pandas pyarrow rich
     python sample_logs/make_trl.py sample_logs/trl
 
+Older releases train it too (0.19.1 with transformers 4.55.4), and `--report-to tensorboard wandb ...` brings
+trackers, which write into the folder and nowhere else.
+
 Values differ a little from machine to machine: token sampling depends on the threads of the matrix library.
 """
 
@@ -110,7 +113,14 @@ def brevity(completions, **_):
     return [-len(c.split()) / CAP for c in completions]
 
 
-def train(out: str) -> None:
+def trackers(wanted):
+    """Those that this release of transformers reports to; none of them is "none"."""
+    from transformers.integrations.integration_utils import INTEGRATION_TO_CALLBACK
+
+    return [name for name in wanted if name in INTEGRATION_TO_CALLBACK] or "none"
+
+
+def train(out: str, steps: int, report_to: list[str]) -> None:
     """One process of the run."""
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
@@ -127,9 +137,9 @@ def train(out: str) -> None:
         reward_funcs=[exact, brevity],
         args=GRPOConfig(
             output_dir=out,
-            max_steps=STEPS,
+            max_steps=steps,
             logging_steps=1,
-            save_steps=STEPS,
+            save_steps=steps,
             per_device_train_batch_size=PER_DEVICE_BATCH,
             num_generations=GROUP,
             max_completion_length=CAP,
@@ -137,7 +147,7 @@ def train(out: str) -> None:
             learning_rate=1e-4,
             log_completions=True,
             num_completions_to_print=1,
-            report_to="none",
+            report_to=trackers(report_to),
             use_cpu=True,
             bf16=False,
             gradient_checkpointing=False,
@@ -149,16 +159,26 @@ def train(out: str) -> None:
     trainer.train()
 
 
-def make(target: Path) -> None:
+def make(target: Path, steps: int = STEPS, report_to: tuple[str, ...] = ()) -> None:
     """Run the trainer as a user would, `> stdout.log 2>&1`, and keep what a profiler can read."""
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     quiet = {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     quiet |= {"OMP_NUM_THREADS": "1", "PYTHONWARNINGS": "ignore"}
     quiet |= {"HF_DATASETS_DISABLE_PROGRESS_BARS": "1", "COLUMNS": "80"}
+    quiet |= {
+        "WANDB_MODE": "offline",
+        "WANDB_SILENT": "true",
+        "TRACKIO_DIR": str(target.resolve() / "trackio"),
+    }
+    quiet |= {
+        "MLFLOW_TRACKING_URI": (target.resolve() / "mlruns").as_uri(),
+        "MLFLOW_ALLOW_FILE_STORE": "true",
+    }
     command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", str(PROCESSES)]
+    script = [str(Path(__file__).resolve()), "--train", "out", "--steps", str(steps)]
     done = subprocess.run(
-        [*command, str(Path(__file__).resolve()), "--train", "out"],
+        [*command, *script, "--report-to", *report_to],
         cwd=target,
         env={**os.environ, **quiet},
         stdout=subprocess.PIPE,
@@ -169,7 +189,7 @@ def make(target: Path) -> None:
     (target / "stdout.log").write_bytes(log)
     if done.returncode:
         raise SystemExit(f"the run failed, see {target / 'stdout.log'}")
-    checkpoint = target / "out" / f"checkpoint-{STEPS}"
+    checkpoint = target / "out" / f"checkpoint-{steps}"
     keep = {"trainer_state.json", "training_args.bin", "tokenizer.json"}
     for file in checkpoint.iterdir():
         if file.name not in keep:
@@ -180,11 +200,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("target", type=Path)
     parser.add_argument("--train", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--steps", type=int, default=STEPS)
+    parser.add_argument("--report-to", nargs="*", default=[], help="tensorboard, wandb, trackio, mlflow")
     arguments = parser.parse_args()
     if arguments.train:
-        train(str(arguments.target))
+        train(str(arguments.target), arguments.steps, arguments.report_to)
     else:
-        make(arguments.target)
+        make(arguments.target, arguments.steps, tuple(arguments.report_to))
 
 
 if __name__ == "__main__":

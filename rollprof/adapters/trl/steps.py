@@ -269,9 +269,10 @@ def add_tokens(
 
 
 def _exact(totals: Mapping[int, float]) -> set[int]:
-    """Steps whose total was not printed with four digits: one beside another that has more than four."""
+    """Steps whose total was not printed with four digits: one beside another that has more than four. (One
+    below 10,000 is exact itself, and says nothing of its neighbours.)"""
     steps = list(totals)
-    short = [totals[s] >= 1e4 and float(f"{totals[s]:.4g}") == totals[s] for s in steps]
+    short = [float(f"{totals[s]:.4g}") == totals[s] for s in steps]
     return {
         s
         for i, s in enumerate(steps)

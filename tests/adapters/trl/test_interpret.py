@@ -74,6 +74,13 @@ def test_a_total_of_four_digits_is_not_differenced(interpret: Interpret) -> None
     assert row(exact, 2)["tokens_total"] == 4349.0
 
 
+def test_a_small_total_does_not_vouch_for_its_rounded_neighbour(interpret: Interpret) -> None:
+    """7319 has four digits whoever printed it; 15,058 was printed as 1.506e+04."""
+    printed = interpret({1: metrics(1, num_tokens=7319.0), 2: metrics(2, num_tokens=15060.0)}, ARGS)
+    assert row(printed, 1)["tokens_total"] == 7319.0
+    assert "tokens_total" not in row(printed, 2)
+
+
 def test_a_log_that_starts_in_the_middle_has_no_first_difference(interpret: Interpret) -> None:
     found = interpret({s: metrics(s) for s in (50, 51)}, ARGS)
     assert "tokens_total" not in row(found, 50)
