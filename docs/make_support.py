@@ -307,7 +307,7 @@ def page() -> str:
         "pytest -rs -n 2 --dist loadgroup -m conformance",
         "```",
         "",
-        "`.ci/run` does just that. Beyond it, OpenRLHF's command line trains on a CPU, three minutes per mode,",
+        "`.ci/run` does just that. Beyond it, OpenRLHF's command line trains on a CPU, three minutes a mode,",
         "when ROLLPROF_OPENRLHF_PYTHON names an environment that `sample_logs/make_openrlhf.py` describes.",
         "",
         "Letters R need the folder of recorded logs that ROLLPROF_CORPUS names, and are skipped without it.",
