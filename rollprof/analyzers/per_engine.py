@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rollprof.analyzers.registry import spec
 from rollprof.analyzers.results import EngineResult, Figure
 from rollprof.curves.area import busy_area, sampling_error
-from rollprof.curves.ticks import Curve
+from rollprof.curves.ticks import GAP, Curve
 from rollprof.curves.windows import Window, capacity_of
 
 Floats = NDArray[np.float64]
@@ -65,15 +65,23 @@ def alive(curve: Curve, w: Window) -> bool:
 
 def done(curve: Curve, w: Window) -> float:
     """When an engine had nothing left to do in a window: half a tick after its last sample with a load."""
-    inside = np.flatnonzero((curve.time >= w.start) & (curve.time <= w.end) & (curve.load > 0))
-    if not len(inside):
+    first, after = _within(curve, w.start, w.end)
+    loaded = np.flatnonzero(curve.load[first:after] > 0)
+    if not len(loaded):
         return w.start
-    last = int(inside[-1])
-    if last + 1 < len(curve) and curve.time[last + 1] <= w.end:
+    last = first + int(loaded[-1])
+    half = float(curve.time[last]) + min(w.tick, curve.tick) / 2
+    if last + 1 >= len(curve):  # an engine whose log ends before the others' has nothing more to do
+        return half if half + GAP * curve.tick < w.end else w.end
+    if curve.time[last + 1] <= w.end:
         return float((curve.time[last] + min(curve.time[last + 1], curve.time[last] + w.tick)) / 2)
-    return (
-        w.end if last + 1 >= len(curve) or curve.load[last + 1] > 0 else float(curve.time[last]) + w.tick / 2
-    )
+    return w.end if curve.load[last + 1] > 0 and not curve.silent[last] else half
+
+
+def _within(curve: Curve, start: float, end: float) -> tuple[int, int]:
+    """The samples from `start` to `end`, both included, as a range of indices."""
+    first, after = np.searchsorted(curve.time, start), np.searchsorted(curve.time, end, "right")
+    return int(first), int(after)
 
 
 def kv_most(rows: Floats, windows: Sequence[Window]) -> float | None:
@@ -88,32 +96,30 @@ def kv_most(rows: Floats, windows: Sequence[Window]) -> float | None:
 
 def _stay(curve: Curve, w: Window, capacity: float) -> _Stay:
     end = min(done(curve, w), w.end)
-    at = np.flatnonzero((curve.time >= w.start) & (curve.time <= end))
+    at = slice(*_within(curve, w.start, end))
+    time, load = curve.time[at], curve.load[at]
     used = 0.0
-    if len(at):
-        first = float(curve.time[at[0]])
-        load = curve.load[at]
-        used = busy_area(curve.time[at], load, capacity, first, end)
-        used += min(float(load[0]), capacity) * (first - w.start)
-    near = np.flatnonzero((curve.time > w.start) & (curve.time <= w.end + w.tick))
-    width = np.minimum(np.diff(curve.time, prepend=-np.inf)[near], w.tick)
-    waiting = curve.load[at] - np.nan_to_num(curve.running[at])
+    if len(time):
+        used = busy_area(time, load, capacity, float(time[0]), end)
+        used += min(float(load[0]), capacity) * (float(time[0]) - w.start)
+    near = slice(*_within(curve, w.start, w.end + w.tick))
+    width = np.minimum(np.diff(curve.time[near], prepend=w.start - w.tick), w.tick)
+    waiting = load - np.nan_to_num(curve.running[at])
     return _Stay(
         w.seconds,
         used,
         max(0.0, end - w.start),
         float(np.nan_to_num(curve.generation[near]) @ width),
         float(waiting.sum()),
-        float(curve.load[at].sum()),
+        float(load.sum()),
         sampling_error(w.tick, w.seconds) * w.seconds,
     )
 
 
 def _best(curve: Curve, windows: Sequence[Window]) -> float:
-    inside = np.zeros(len(curve), dtype=bool)
-    for w in windows:
-        inside |= (curve.time >= w.start) & (curve.time <= w.end)
-    values = curve.generation[inside]
+    """The 95th percentile of an engine's own decode throughput in generation."""
+    parts = [curve.generation[slice(*_within(curve, w.start, w.end))] for w in windows]
+    values = np.concatenate(parts) if parts else np.empty(0)
     values = values[np.isfinite(values)]
     return float(np.quantile(values, TOP)) if len(values) else math.nan
 

@@ -33,9 +33,10 @@ MOST_SKEW = 120.0
 """Clocks of one cluster that are further apart than this are not set at all."""
 SURE = 3
 """Steps that must agree on how far the clocks are apart before one of them is moved."""
-SKEWS = 8
-LOOKED_AT = 400
-"""Windows from which zones and skews are proposed; what is proposed is then judged by all."""
+SKEWS, JUDGED = 8, 24
+LOOKED_AT, FEW = 400, 40
+"""Windows from which zones and skews are proposed, and by which proposals are ranked; the likeliest are then
+judged by all."""
 LONGER = 1.15
 """A window longer than its step's generation call by more than this is not part of it."""
 
@@ -126,7 +127,7 @@ def _by_clock(windows: Sequence[Window], spans: Sequence[Span], *, local: bool, 
             zone, share = best, _inside(windows, spans, best)
     if share < HOLDS:
         zone, skew, share = _skewed(windows, spans, zones, tick) or (zone, skew, share)
-    steps = tuple(_step_at(w, spans, zone + skew) for w in windows)
+    steps = tuple(_steps_at(windows, spans, zone + skew))
     nothing = tuple(None for _ in windows)
     if share < HOLDS:
         hint = " (--tz names the zone of its clock)" if local else ""
@@ -174,15 +175,18 @@ def _skewed(
 ) -> tuple[float, float, float] | None:
     """(zone, seconds to add beside it, share inside) where the clocks are apart by the same time in every
     step; None where no such time makes the join hold, or more than one does."""
+    proposed = sorted(
+        ((z, s) for z in zones for s in _shifts(windows, spans, z, tick)),
+        key=lambda p: -_inside(windows[:: max(1, len(windows) // FEW)], spans, p[0] + p[1]),
+    )
     found: list[tuple[float, float, float]] = []
-    for zone in zones:
-        for shift in _shifts(windows, spans, zone, tick):
-            share = _inside(windows, spans, zone + shift)
-            steps = [_step_at(w, spans, zone + shift) for w in windows]
-            late = _late(windows, steps, spans, zone + shift)
-            steady = len(late) >= SURE and float(np.median(np.abs(late))) <= 2 * tick
-            if share >= HOLDS and steady and _same_lengths(windows, steps, spans, tick):
-                found.append((zone, shift, share))
+    for zone, shift in proposed[:JUDGED]:
+        share = _inside(windows, spans, zone + shift)
+        steps = _steps_at(windows, spans, zone + shift)
+        late = _late(windows, steps, spans, zone + shift)
+        steady = len(late) >= SURE and float(np.median(np.abs(late))) <= 2 * tick
+        if share >= HOLDS and steady and _same_lengths(windows, steps, spans, tick):
+            found.append((zone, shift, share))
     if not found:
         return None
     best = max(found, key=lambda f: (f[2], -abs(f[0]), -abs(f[1])))
@@ -245,15 +249,16 @@ def _inside(windows: Sequence[Window], spans: Sequence[Span], moved: float) -> f
     return min(1.0, inside / total) if total > 0 else 0.0
 
 
-def _near(spans: Sequence[Span], start: float, end: float) -> list[Span]:
-    return [s for s in spans if s.start < end and s.end > start]
-
-
-def _step_at(w: Window, spans: Sequence[Span], moved: float) -> int | None:
-    start, end = w.start + moved, w.end + moved
-    shares = [(min(end, s.end) - max(start, s.start), s.step) for s in _near(spans, start, end)]
-    best = max(shares, default=(0.0, 0))
-    return best[1] if best[0] >= WITHIN * (end - start) else None
+def _steps_at(windows: Sequence[Window], spans: Sequence[Span], moved: float) -> list[int | None]:
+    """The step in whose generation most of each window lies, None where less than half does."""
+    starts, ends = np.array([s.start for s in spans]), np.array([s.end for s in spans])
+    found: list[int | None] = []
+    for w in windows:
+        start, end = w.start + moved, w.end + moved
+        shared = np.minimum(end, ends) - np.maximum(start, starts)
+        best = int(shared.argmax())
+        found.append(spans[best].step if shared[best] >= WITHIN * (end - start) else None)
+    return found
 
 
 def _too_long(

@@ -23,8 +23,7 @@ SPAN_COLUMNS = ("step", "split", "started_at", "completed_at")
 @dataclass(frozen=True, slots=True)
 class SampledRun:
     """`engines` and `gpus` as the dataset keeps them; `steps` the inferred ones of a run that has no others;
-    `meta` what analyzers need to know of the samples (see `describe`), None where there are none of
-    engines."""
+    `meta` what analyzers need to know of the samples and their join, None where there are none of engines."""
 
     engines: list[EngineSample]
     gpus: list[GpuSample]

@@ -22,6 +22,8 @@ SHORTEST_GAP = 5.0
 SAME = 0.8
 """Samples of several engines nearer than this share of a tick are of one tick."""
 FEWEST = 4
+TOUCH = 1e-9
+"""Stretches that share no more seconds than this only touch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +93,20 @@ def fleet_of(curves: Sequence[Curve]) -> Curve:
         running += at(c, np.nan_to_num(c.running), moments)
         prompt += at(c, c.prompt, moments)
         generation += at(c, c.generation, moments)
-        for k in np.flatnonzero(c.hole):
-            hole |= (moments[:-1] < c.time[k + 1]) & (moments[1:] > c.time[k])
-        for k in np.flatnonzero(~c.silent & ~c.hole):
-            silent &= ~((moments[:-1] < c.time[k + 1] - 1e-9) & (moments[1:] > c.time[k] + 1e-9)) | (
-                np.diff(moments) <= GAP * tick
-            )
+        hole |= _touched(c, c.hole, moments, 0.0)
+        silent &= ~_touched(c, ~c.silent & ~c.hole, moments, TOUCH)
     return Curve(moments, load, running, prompt, generation, silent & ~hole, hole, tick)
+
+
+def _touched(curve: Curve, flags: Flags, moments: Floats, least: float) -> Flags:
+    """Which stretches between neighbouring moments share more than `least` seconds with a flagged one of the
+    curve."""
+    count = np.concatenate([[0], np.cumsum(flags)])
+    first = np.searchsorted(curve.time, moments[:-1] + least, side="right") - 1
+    last = np.searchsorted(curve.time, moments[1:] - least, side="left")
+    low, high = np.clip(first, 0, len(flags)), np.clip(last, 0, len(flags))
+    found: Flags = (count[high] > count[low]) & (high > low)
+    return found
 
 
 def at(curve: Curve, values: Floats, moments: Floats) -> Floats:

@@ -119,7 +119,7 @@ def _window(curve: Curve, first: int, last: int, capacity: float) -> Window:
         cut = "generation was under way when the log begins"
     start, end = float(curve.time[first]) - lead, float(curve.time[last]) + drain
     if not cut and curve.tick > FINE * (end - start) and _refilled(curve, first, last):
-        cut = "samples too far apart to tell one generation from several"
+        cut = f"samples every {curve.tick:.3g} s cannot tell one generation from several"
     return Window(
         first,
         last,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+from time import perf_counter
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollprof.curves.ticks import curve_of, fleet_of, steady
+from rollprof.curves.ticks import GAP, curve_of, fleet_of, steady
 
 NAN = float("nan")
 
@@ -67,3 +70,44 @@ def test_one_engine_at_work_is_no_silence_of_the_fleet() -> None:
     assert not fleet.silent.any()
     assert not fleet.hole.any()
     assert fleet.load[30] == 2.0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_pauses_of_the_fleet_are_those_of_every_engine(seed: int) -> None:
+    """Against each pair of stretches looked at: a pause is silent where no engine has samples across it, and
+    a hole where any engine lacks some."""
+    rng = np.random.default_rng(seed)
+    curves = []
+    for quiet in (False, True, False):
+        time = 0.3 + np.arange(400.0)
+        keep = np.ones(400, dtype=bool)
+        for start in rng.integers(0, 380, 12):
+            keep[start : start + rng.integers(3, 20)] = False
+        load = (rng.random(400) < 0.6) * 4.0
+        nothing = np.full(int(keep.sum()), np.nan)
+        rows = np.column_stack([time[keep], load[keep], 0 * load[keep], nothing, nothing])
+        curves.append(curve_of(rows, silent_when_idle=quiet))
+    fleet = fleet_of(curves)
+    wide = np.diff(fleet.time) > GAP * fleet.tick
+    for m, (low, high) in enumerate(pairwise(fleet.time.tolist())):
+        across = [
+            (c, k)
+            for c in curves
+            for k in range(len(c) - 1)
+            if low < c.time[k + 1] - 1e-9 and high > c.time[k] + 1e-9
+        ]
+        hole = any(c.hole[k] for c, k in across)
+        sampled = any(not c.silent[k] and not c.hole[k] for c, k in across)
+        assert fleet.hole[m] == hole
+        assert fleet.silent[m] == (bool(wide[m]) and not sampled and not hole)
+
+
+def test_many_pauses_of_several_engines_take_no_time() -> None:
+    begin = perf_counter()
+    curves = []
+    for _ in range(4):
+        time = 0.3 + np.arange(60_000.0)
+        load = (np.arange(60_000) % 60 < 40) * 4.0
+        curves.append(curve_of(np.column_stack([time, load, load, load, load]), silent_when_idle=False))
+    assert len(fleet_of(curves)) == 60_000
+    assert perf_counter() - begin < 5

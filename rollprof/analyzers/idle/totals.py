@@ -30,7 +30,7 @@ NO_TELEMETRY = "no GPU telemetry"
 
 SAMPLED_FIGURES = ("slot_idle", "generation_idle", "engine_idle", "engine_imbalance", "queue_share")
 """What samples of the engines would have given."""
-ENGINES_ONLY = "an engine's log has no {} (name the trainer's log as well)"
+ENGINES_ONLY = "an engine's log has no {}"
 
 
 def phase_totals(
@@ -122,7 +122,8 @@ def step_totals(
         found[name] = total(name, sums, of=len(steps))
     found = {n: _explained(f, _why_step(n, run, steps)) for n, f in found.items()}
     if samples.inferred and found["step_idle"].interval is None:
-        found["step_idle"] = absent("step_idle", ENGINES_ONLY.format("training steps"))
+        why = f"{ENGINES_ONLY.format('training steps')} (name the trainer's log as well)"
+        found["step_idle"] = absent("step_idle", why)
     return found
 
 

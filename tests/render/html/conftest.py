@@ -11,7 +11,17 @@ from typing import Any
 
 import pytest
 
-from rollprof.analyzers.results import Analysis, Finding, InFlight, Missing
+from rollprof.analyzers.results import (
+    Analysis,
+    EngineCurve,
+    EngineResult,
+    Figure,
+    Finding,
+    InFlight,
+    Missing,
+    SampleCurves,
+    SampleJoin,
+)
 
 TOOL = Path(__file__).resolve().parents[2] / "tools" / "chromium.py"
 ATTACKS = (
@@ -51,6 +61,15 @@ def hostile(analysis: Analysis) -> Analysis:
         phases={n: replace(f, note=bad) for n, f in analysis.phases.items()},
         stragglers=[replace(s, finish_reason=bad, why=bad) for s in analysis.stragglers],
         in_flight=[curve],
+        samples=SampleCurves(
+            [EngineCurve(bad, (0.0, 9.0), (4.0, 0.0), (1.0, 0.0), 4.0)],
+            windows=[(0.0, 9.0, 1)],
+            shaded=[(0.0, 9.0)],
+            join=SampleJoin(bad, bad, 1.0, slots_how=bad, refused={1: bad}),
+        ),
+        engines=[
+            EngineResult(bad, {"slot_idle": Figure("slot_idle", 0.5, "fraction", "measured", note=bad)})
+        ],
         findings=[Finding(bad, "alarm", bad, {bad: bad}, bad)],
         missing=[Missing(bad, bad, bad)],
         ledger={

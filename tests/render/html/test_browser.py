@@ -11,9 +11,12 @@ from typing import Any
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "report"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 from extras import compared, replays
+from sampled_run import paths
 
+from rollprof import api
 from rollprof.analyzers.results import Analysis
 from rollprof.render.html.page import render
 from rollprof.render.report.model import Extras
@@ -52,6 +55,11 @@ def only_itself(browser: Any, file: Path) -> bool:
     return [u for u in browser.requests if not u.startswith(("data:", "blob:"))] == [file.as_uri()]
 
 
+def rgb(color: str) -> str:
+    """`#c2410c` as a browser names it."""
+    return f"rgb({int(color[1:3], 16)}, {int(color[3:5], 16)}, {int(color[5:7], 16)})"
+
+
 @pytest.mark.parametrize("name", list(SAMPLES))
 def test_sample_logs_draw_everywhere(
     browser: Any, sample: Callable[[str], Analysis], tmp_path: Path, name: str
@@ -87,6 +95,31 @@ def test_sections_on_request_draw_too(browser: Any, make: Any, tmp_path: Path) -
         for name in ("whatif", "against-generation", "against-lengths"):
             assert plots[name]["shapes"] > 0, name
             assert 250 < plots[name]["width"] <= width, name
+        assert browser.run(WIDE) <= 0, "no sideways scrolling"
+        assert browser.errors == []
+        assert only_itself(browser, file)
+
+
+def test_engines_and_gpus_are_drawn(browser: Any, tmp_path: Path) -> None:
+    options = api.OpenOptions(output=str(tmp_path / "dataset"), reuse=False)
+    analysis = api.analyze(api.open_run(paths(tmp_path / "logs"), options=options))
+    file = tmp_path / "report.html"
+    file.write_text(render(analysis), encoding="utf-8")
+    filled = """
+    [...document.querySelectorAll('[data-plot=engines] .scatterlayer .fills path')]
+      .map((p) => getComputedStyle(p).fill)
+    """
+    for width, scheme in ((1440, "light"), (390, "dark")):
+        browser.open(file, width=width, scheme=scheme)
+        browser.run("new Promise((done) => setTimeout(done, 300))")
+        plots = {p["name"]: p for p in browser.run(DRAWN)}
+        assert plots["engines"]["shapes"] >= 6, "idle and running of two engines, range and mean of the GPUs"
+        assert 250 < plots["engines"]["width"] <= width
+        assert browser.run("document.querySelectorAll('[data-plot=engines] .yaxislayer-above').length") == 3
+        colours = set(browser.run(filled))
+        for role in ("accent-soft", "work-soft", "n8"):
+            assert rgb(PALETTES[scheme][role]) in colours, role  # type: ignore[index]
+        assert browser.run("document.querySelectorAll('#engines table').length") >= 3
         assert browser.run(WIDE) <= 0, "no sideways scrolling"
         assert browser.errors == []
         assert only_itself(browser, file)
@@ -130,9 +163,6 @@ def test_colours_follow_the_reader(browser: Any, make: Any, tmp_path: Path) -> N
     file.write_text(render(make("difficulty")), encoding="utf-8")
     bars = "getComputedStyle(document.querySelector('[data-plot=phases] .barlayer path')).fill"
     page = "getComputedStyle(document.body).backgroundColor"
-
-    def rgb(color: str) -> str:
-        return f"rgb({int(color[1:3], 16)}, {int(color[3:5], 16)}, {int(color[5:7], 16)})"
 
     browser.open(file, scheme="light")
     assert browser.run(bars) == rgb(PALETTES["light"]["work"])
