@@ -30,14 +30,16 @@ def read_settings(file: SniffedFile, ledger: Ledger) -> dict[str, Any]:
 
 
 def _unwrapped(found: Mapping[str, Any]) -> dict[str, Any]:
-    """wandb writes `key: {desc: …, value: …}`."""
+    """wandb writes `key: {desc: …, value: …}`, SwanLab `sort` besides."""
     return {
-        key: value["value"]
-        if isinstance(value, dict) and value.keys() <= {"desc", "value"} != set()
-        else value
+        key: value["value"] if isinstance(value, dict) and _is_wrapper(value) else value
         for key, value in found.items()
         if key not in ("wandb_version", "_wandb")
     }
+
+
+def _is_wrapper(value: Mapping[str, Any]) -> bool:
+    return "value" in value and value.keys() <= {"desc", "sort", "value"}
 
 
 def _yaml(file: SniffedFile, ledger: Ledger) -> dict[str, Any]:

@@ -33,7 +33,7 @@ make() {
 
 torch='torch==2.13.0'
 make trl ROLLPROF_TRL_PYTHON "$torch" trl==1.16.0 transformers==5.24.0 pandas pyarrow rich \
-    tensorboard wandb trackio mlflow-skinny &&
+    tensorboard wandb trackio mlflow-skinny swanlab &&
     make trl_old ROLLPROF_TRL_OLD_PYTHON "$torch" trl==0.19.1 transformers==4.55.4 rich \
         tensorboard wandb==0.19.11 mlflow-skinny==2.22.1
 exit 0

@@ -34,6 +34,12 @@ def test_wandb_s_wrapping_is_taken_off(tmp_path: Path) -> None:
     assert read(tmp_path / "c.yaml", text) == {"n": 8, "trainer": {"nnodes": 2}}
 
 
+def test_swanlab_s_wrapping_is_taken_off_and_empty_settings_stay(tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    text = "trainer:\n  desc: ''\n  sort: 7\n  value:\n    nnodes: 2\nreward: {}\nodd:\n  desc: x\n"
+    assert read(tmp_path / "c.yaml", text) == {"trainer": {"nnodes": 2}, "reward": {}, "odd": {"desc": "x"}}
+
+
 @pytest.mark.parametrize(
     "text",
     ["a: &x [1]\nb: *x\n", "a: !!python/object/apply:os.system ['true']\n", "a: [1\nb: {", "a:\n\t- b: c\n"],
