@@ -28,9 +28,10 @@ pytestmark = pytest.mark.conformance
 
 STEPS, ROLLOUTS, GROUPS = 4, 128, 16
 VARIABLES = {"current": "ROLLPROF_TRL_PYTHON", "old": "ROLLPROF_TRL_OLD_PYTHON"}
+LONG_SINCE = {"tensorboard": "tfevents", "wandb": "wandb", "mlflow": "mlflow_run"}
 TRACKERS = {
-    "current": {"tensorboard": "tfevents", "wandb": "wandb", "trackio": "trackio", "mlflow": "mlflow_run"},
-    "old": {"tensorboard": "tfevents", "wandb": "wandb", "mlflow": "mlflow_run"},
+    "current": {**LONG_SINCE, "trackio": "trackio"},
+    "old": LONG_SINCE,
 }
 """Trackers that a release reports to, and the sinks that they leave."""
 FOLDERS = {"tfevents": "out/runs", "wandb": "wandb", "trackio": "trackio", "mlflow_run": "mlruns"}

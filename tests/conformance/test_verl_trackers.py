@@ -16,10 +16,14 @@ from typing import Any
 
 import pytest
 
-from .test_verl_releases import RELEASES, check_steps, expected, opened, step_rows
+from .test_verl_releases import check_steps, expected, opened, step_rows
 
 pytestmark = pytest.mark.conformance
 
+RELEASES = (
+    *("0.2", "0.3.0.post1", "0.4.0", "0.4.1", "0.5.0", "0.6.0", "0.6.1"),
+    *("0.7.0", "0.7.1", "0.8.0", "0.9.0", "0.9.1"),
+)
 SINCE = {"wandb": (0, 2), "mlflow": (0, 2), "swanlab": (0, 2), "tensorboard": (0, 3), "trackio": (0, 8)}
 """First release that a backend works with; 0.6 and 0.7 name trackio, and call it as it cannot be called."""
 SINKS = {"wandb": "wandb", "mlflow": "mlflow_run", "swanlab": "swanlab", "tensorboard": "tfevents"}

@@ -1,7 +1,7 @@
 """A release's own `Tracking` logs to its backends, in a process of its own: `python verl_tracking.py <SPEC`.
 
 SPEC (JSON on stdin): wheel, backends, config, steps ([step, metrics] pairs). The trackers write into the
-working folder. Needs the backends' packages; torch for TensorBoard, pandas for mlflow, orjson for verl >= 0.7.1.
+working folder. Needs the backends' packages; torch for TensorBoard, pandas for mlflow, orjson from 0.7.1 on.
 """
 
 from __future__ import annotations
