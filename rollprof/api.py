@@ -136,6 +136,7 @@ def _built(plan: Plan, target: str, options: OpenOptions, progress: Progress | N
             force=options.force,
             advance=progress.advance if progress is not None else None,
             workers=options.workers,
+            keep_parts=options.reuse,
         )
     finally:
         if progress is not None:

@@ -21,6 +21,7 @@ from rollprof.assemble.survey import Survey, first_problem, interpret, no_step, 
 from rollprof.assemble.tokens import StepScale, TokenScale, rows_by_step, scale_to
 from rollprof.assemble.zones import with_zone, zone_of
 from rollprof.errors import InputProblem
+from rollprof.parallel.parts import WORTH, Parts
 from rollprof.parallel.pool import run_chunks
 from rollprof.parallel.tasks import ConvertOptions, StepTotals, plan
 from rollprof.schema.ledger import Ledger
@@ -45,10 +46,13 @@ class BuildOptions:
     keep_text: bool = False
     run: str | None = None
     tz: str | None = None
+    follow: bool = False
+    """The run is being written: a last line without its end waits."""
 
     def as_meta(self) -> dict[str, Any]:
         """The part that decides whether a dataset can be used again."""
         return {
+            **({"follow": True} if self.follow else {}),
             "framework": self.framework,
             "config": dict(sorted(self.config.items())),
             "columns": dict(sorted(self.columns.items())),
@@ -122,15 +126,21 @@ def build(
     force: bool = False,
     advance: Callable[[int], None] | None = None,
     workers: int | None = None,
+    keep_parts: bool = False,
 ) -> Dataset:
-    """Read the rollouts of a planned run and write the dataset. `advance(bytes)` reports progress."""
+    """Read the rollouts of a planned run and write the dataset. `advance(bytes)` reports progress.
+
+    With `keep_parts`, a large dump's converted chunks stay beside the dataset, and those of the dataset that
+    is there are used where their bytes have not changed: the result is the same.
+    """
     options = plan_.options
     ledger = Ledger()
     ledger.merge(plan_.ledger)
     index = {i.file.path: n for n, i in enumerate(plan_.inputs)}
     overrides = parse_overrides(options.config)
     with DatasetWriter(target, keep_text=options.keep_text, force=force) as writer:
-        totals = _convert(plan_, index, writer, ledger, advance, workers)
+        parts = Parts(*writer.parts, waiting=options.follow) if keep_parts and _worth(plan_) else None
+        totals = _convert(plan_, index, writer, ledger, advance, workers, parts)
         summaries = {(step, split): summary_of(t) for (step, split), t in totals.items() if step is not None}
         reading = interpret(plan_.run.parts, overrides, summaries)
         scale = _token_scale(reading, totals, writer)
@@ -153,6 +163,10 @@ def build(
         return writer.commit(ledger)
 
 
+def _worth(plan_: Plan) -> bool:
+    return plan_.options.follow or plan_.bytes >= WORTH
+
+
 def _samples(
     plan_: Plan, reading: Interpretation, overrides: Mapping[str, float], writer: DatasetWriter
 ) -> SampledRun:
@@ -168,6 +182,7 @@ def _convert(
     ledger: Ledger,
     advance: Callable[[int], None] | None,
     workers: int | None,
+    parts: Parts | None,
 ) -> dict[StepKey, StepTotals]:
     options = plan_.options
     known = merge.merge(plan_.run.parts)
@@ -185,7 +200,9 @@ def _convert(
     ]
     totals: dict[StepKey, StepTotals] = {}
     tasks = plan(inputs, convert, workers=workers)
-    for result in run_chunks(tasks, workers=workers, on_done=advance):
+    if parts is not None:
+        tasks = parts.plan(tasks, workers)
+    for result in run_chunks(tasks, workers=workers, on_done=advance, parts=parts):
         writer.spool(result.batches())
         ledger.merge(result.ledger)
         for key, more in result.totals.items():

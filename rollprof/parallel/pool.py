@@ -20,6 +20,7 @@ from typing import IO, BinaryIO, cast
 from rollprof.errors import RollprofError
 from rollprof.parallel import wire
 from rollprof.parallel.convert import convert_chunk
+from rollprof.parallel.parts import Parts
 from rollprof.parallel.tasks import ChunkResult, ChunkTask
 from rollprof.parallel.wire import WorkerFailed
 from rollprof.parallel.worker import CHILD_ENVIRONMENT
@@ -37,18 +38,23 @@ Results = Generator[ChunkResult, None, None]
 
 
 def run_chunks(
-    tasks: Sequence[ChunkTask], workers: int | None = None, on_done: Callable[[int], None] | None = None
+    tasks: Sequence[ChunkTask],
+    workers: int | None = None,
+    on_done: Callable[[int], None] | None = None,
+    parts: Parts | None = None,
 ) -> Iterator[ChunkResult]:
     """Convert the tasks; results come in task order. `workers` default: one per core.
 
     `on_done(bytes)` is called for each chunk when its result comes out. Raises the first error in task
     order, WorkerFailed where a worker died; workers are killed when the iterator is closed, runs out or
-    is interrupted.
+    is interrupted. With `parts`, whose plan the tasks are, only what they do not hold is converted.
     """
-    count = _workers(tasks, workers)
-    results = _here(tasks) if count <= 1 else _in_workers(tasks, count)
+    fresh = tasks if parts is None else parts.fresh(tasks)
+    count = _workers(fresh, workers)
+    results = _here(fresh) if count <= 1 else _in_workers(fresh, count)
     with contextlib.closing(results):
-        for index, result in enumerate(_settled(tasks, results)):
+        every = results if parts is None else parts.woven(tasks, results)
+        for index, result in enumerate(_settled(tasks, every)):
             if on_done is not None:
                 on_done(tasks[index].weight)
             yield result

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
 from rollprof.adapters.base import Claim
@@ -135,9 +135,7 @@ def plan(
     JSON documents are read whole, and so is a file whose claim hints `whole_file`. Raises InputProblem
     for a damaged Parquet file.
     """
-    total = sum(file.size for file, _, _ in inputs)
-    chunk = total // (CHUNKS_PER_WORKER * (workers or 1))
-    chunk = min(LARGEST_CHUNK, max(SMALLEST_CHUNK, chunk))
+    chunk = _chunk(sum(file.size for file, _, _ in inputs), workers)
     tasks = []
     for file, claim, source in inputs:
         whole = ChunkTask(_slim(file), claim, source, options, weight=file.size)
@@ -146,6 +144,23 @@ def plan(
             for lo, hi, weight in _ranges(file, chunk, apart=not claim.hints.get(WHOLE_FILE))
         ]
     return tasks
+
+
+def file_tasks(tasks: Sequence[ChunkTask]) -> list[list[ChunkTask]]:
+    """The tasks of each file, in order."""
+    return [list(group) for _, group in groupby(tasks, key=lambda task: task.file.path)]
+
+
+def cut(whole: ChunkTask, lo: int, hi: int, workers: int | None = None) -> list[ChunkTask]:
+    """Tasks for the lines that start at bytes `lo..hi` of a plain file, none where there are none."""
+    count = -(-(hi - lo) // _chunk(hi - lo, workers))
+    cuts = [lo + (hi - lo) * i // count for i in range(count + 1)] if count else []
+    return [replace(whole, lo=a, hi=b, weight=b - a) for a, b in pairwise(cuts)]
+
+
+def _chunk(total: int, workers: int | None) -> int:
+    """Bytes of a task, where all tasks together have `total`."""
+    return min(LARGEST_CHUNK, max(SMALLEST_CHUNK, total // (CHUNKS_PER_WORKER * (workers or 1))))
 
 
 def _ranges(file: SniffedFile, chunk: int, *, apart: bool) -> list[tuple[int, int | None, int]]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 LEDGER_FILE = "ledger.json"
+PARTS_FOLDER = "parts"
 IGNORE_FILE = ".gitignore"
 ROWS_PER_GROUP = 250_000
 
@@ -199,6 +200,11 @@ class DatasetWriter:
         self._spool_file = self._work / "rollouts.spool"
         self._spool: Any = None
         self._sink: Any = None
+
+    @property
+    def parts(self) -> tuple[Path, Path]:
+        """Where the parts of the dataset that is there are, and where those of the new one go."""
+        return self.target / PARTS_FOLDER, self._work / PARTS_FOLDER
 
     def __enter__(self) -> DatasetWriter:
         return self

@@ -86,6 +86,19 @@ def fingerprint(path: str) -> str:
     return digest.hexdigest()
 
 
+def last_line_end(path: str, start: int, end: int) -> int:
+    """Where the last whole line among bytes `start..end` of a plain file ends; `start` without one."""
+    with open_plain(path) as file:
+        while end > start:
+            block = max(start, end - EDGE)
+            file.seek(block)
+            found = file.read(end - block).rfind(b"\n")
+            if found >= 0:
+                return block + found + 1
+            end = block
+    return start
+
+
 def _companions(path: Path) -> list[int]:
     log = path.with_name(f"{path.name}-wal")
     beside = [log] if log.is_file() else []
