@@ -1,4 +1,4 @@
-"""Reruns on logs that grew, shrank or were written anew: as a cold conversion says, from the new bytes only."""
+"""Reruns on logs that grew, shrank or were written anew: as a cold conversion, from the new bytes only."""
 
 from __future__ import annotations
 
