@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from types import NoneType
 from typing import Any
 
 from rollprof.parallel.digests import storable
@@ -26,17 +27,50 @@ SCORE = "score"
 _WORDS = {"true": True, "false": False, "yes": True, "no": False, "1": True, "0": False}
 
 
-def coerce(column: Column, values: Sequence[Any], unfit: Unfit) -> list[Any]:
+def coerce(column: Column, values: Sequence[Any], unfit: Unfit) -> Sequence[Any]:
     """`values` as the column holds them, None where they are absent or do not fit."""
+    if _fits(column, values):
+        return values
     kind = column.type
     if kind in BITS or kind == "uint64":
         return _integers(column, values, unfit)
     if kind == "float64":
         return _numbers(column, values, unfit)
-    fit = {"bool": _boolean, "map": _components}.get(kind)
-    if fit is not None:
-        return [None if v is None else fit(v, i, column, unfit) for i, v in enumerate(values)]
+    if kind == "map":
+        return _mappings(column, values, unfit)
+    if kind == "bool":
+        return [None if v is None else _boolean(v, i, column, unfit) for i, v in enumerate(values)]
     return _names(column, values, unfit)
+
+
+def _fits(column: Column, values: Sequence[Any]) -> bool:
+    """Whether all values are as the column holds them: looked at together, since nearly all logs are."""
+    kinds = set(map(type, values))
+    present = [v for v in values if v is not None] if NoneType in kinds else values
+    kinds.discard(NoneType)
+    if not present:
+        return True
+    if column.type in BITS or column.type == "uint64":
+        low, high = _range(column)
+        return kinds == {int} and low <= min(present) and max(present) <= high
+    if column.type == "float64":
+        return kinds == {float} and math.isfinite(sum(present)) and _lowest(column) <= min(present)
+    if column.type == "bool":
+        return kinds == {bool}
+    if column.type == "map" or kinds != {str}:
+        return False
+    names = set(present)
+    return names <= set(column.values) if column.values else all(map(str.isascii, names))
+
+
+def _range(column: Column) -> tuple[int, int]:
+    bits = BITS.get(column.type)
+    low, high = (0, 2**64 - 1) if bits is None else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    return 0 if column.unit in COUNTS else low, high
+
+
+def _lowest(column: Column) -> float:
+    return 0.0 if column.name.endswith("_s") else -math.inf
 
 
 def number(value: Any) -> float | None:
@@ -56,10 +90,7 @@ def number(value: Any) -> float | None:
 
 
 def _integers(column: Column, values: Sequence[Any], unfit: Unfit) -> list[int | None]:
-    bits = BITS.get(column.type)
-    low, high = (0, 2**64 - 1) if bits is None else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
-    if column.unit in COUNTS:
-        low = 0
+    low, high = _range(column)
 
     def fit(value: Any, index: int) -> int | None:
         whole = _whole(value)
@@ -86,7 +117,7 @@ def _whole(value: Any) -> int | None:
 
 
 def _numbers(column: Column, values: Sequence[Any], unfit: Unfit) -> list[float | None]:
-    low = 0.0 if column.name.endswith("_s") else -math.inf
+    low = _lowest(column)
 
     def fit(value: Any, index: int) -> float | None:
         plain = number(value)
@@ -112,6 +143,20 @@ def _boolean(value: Any, index: int, column: Column, unfit: Unfit) -> bool | Non
     if found is None:
         unfit(index, f"{column.name}: neither true nor false, left empty")
     return found
+
+
+def _mappings(column: Column, values: Sequence[Any], unfit: Unfit) -> Sequence[Any]:
+    """Lists of (name, number); plain ones are taken as they are."""
+    if set(map(type, values)) <= {dict, NoneType}:
+        parts = [part for value in values if value for part in value.values()]
+        names = {name for value in values if value for name in value}
+        if (
+            set(map(type, parts)) <= {float}
+            and math.isfinite(sum(parts))
+            and all(type(name) is str and name.isascii() for name in names)
+        ):
+            return [None if value is None else list(value.items()) for value in values]
+    return [None if v is None else _components(v, i, column, unfit) for i, v in enumerate(values)]
 
 
 def _components(value: Any, index: int, column: Column, unfit: Unfit) -> list[tuple[str, float]] | None:

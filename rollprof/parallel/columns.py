@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import accumulate, chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from rollprof.adapters.base import Row
 from rollprof.errors import RollprofError
 from rollprof.parallel.coercion import coerce
-from rollprof.parallel.digests import canonical, chars, group_id, passage_id, storable
+from rollprof.parallel.digests import canonical, chars, group_ids, passage_ids, storable
 from rollprof.parallel.tasks import ChunkTask, Remark, StepKey, StepTotals
 from rollprof.parallel.token_counts import TokenCounter
 from rollprof.schema.tables import ROLLOUTS, TEXT_COLUMNS, Column, arrow_type
@@ -60,6 +61,7 @@ class RowBatches:
         self._counter = TokenCounter(task.options.tokenizer) if task.options.tokenizer else None
         self._waiting: list[Row] = []
         self._offsets: list[int] = []
+        self._given: dict[str, list[Any]] = {name: [] for name in columns}
         self._size = 0
         self._totals: dict[StepKey, StepTotals] = {}
         self._sink: Any = None
@@ -72,12 +74,15 @@ class RowBatches:
         for index in self._texts:
             if isinstance(row[index], str):
                 self._size += len(row[index])
-        if (
-            len(self._waiting) >= MAX_ROWS
-            or self._size >= MAX_BYTES
-            or offset - self._offsets[0] >= MAX_BYTES
-        ):
-            self._close()
+        self._close_when_full()
+
+    def add_batch(self, given: Mapping[str, Sequence[Any]], offsets: Sequence[int]) -> None:
+        """Take rows whose columns are put together already, by the mapper's names."""
+        self._gather()
+        for name in self._names:
+            self._given[name].extend(given[name])
+        self._offsets.extend(offsets)
+        self._close_when_full()
 
     def finish(self) -> bytes:
         """The Arrow IPC stream of all batches, b"" without any."""
@@ -91,39 +96,59 @@ class RowBatches:
         """Sums per (step, split), in the order in which the steps came."""
         return self._totals
 
+    def _gather(self) -> None:
+        """Rows that came one by one -> columns."""
+        if self._waiting:
+            for name, column in zip(self._names, zip(*self._waiting, strict=True), strict=True):
+                self._given[name].extend(column)
+            self._waiting = []
+
+    def _close_when_full(self) -> None:
+        if (
+            len(self._offsets) >= MAX_ROWS
+            or self._size >= MAX_BYTES
+            or self._offsets[-1] - self._offsets[0] >= MAX_BYTES
+        ):
+            self._close()
+
     def _close(self) -> None:
-        if not self._waiting:
-            return
+        self._gather()
+        if self._offsets:
+            self._write(self._given, self._offsets)
+            self._given = {name: [] for name in self._names}
+            self._offsets, self._size = [], 0
+
+    def _write(self, given: Mapping[str, Sequence[Any]], offsets: Sequence[int]) -> None:
         import pyarrow as pa
 
-        given = dict(zip(self._names, zip(*self._waiting, strict=True), strict=True))
-        columns = self._columns(given, len(self._waiting))
+        count = len(offsets)
+        columns = self._columns(given, offsets)
         schema = flight_schema(keep_text=self._task.options.keep_text)
         if self._writer is None:
             self._sink = pa.BufferOutputStream()
             # Most columns of most logs are empty, and travel as next to nothing.
             options = pa.ipc.IpcWriteOptions(compression="lz4" if pa.Codec.is_available("lz4") else None)
             self._writer = pa.ipc.new_stream(self._sink, schema, options=options)
-        count = len(self._waiting)
         arrays = [
-            pa.array(columns[f.name], f.type) if f.name in columns else pa.nulls(count, f.type)
-            for f in schema
+            _array(columns[f.name], f.type) if f.name in columns else pa.nulls(count, f.type) for f in schema
         ]
         self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=schema))
         self._add_up(columns, count)
         self.rows += count
-        self._waiting, self._offsets, self._size = [], [], 0
 
-    def _columns(self, given: Mapping[str, Sequence[Any]], count: int) -> Columns:
+    def _columns(self, given: Mapping[str, Sequence[Any]], offsets: Sequence[int]) -> Columns:
         """Every column that has a value, as the schema holds it."""
-        columns: Columns = {c.name: self._coerced(c, given[c.name]) for c in ROLLOUTS if c.name in given}
+        count = len(offsets)
+        columns: Columns = {
+            c.name: self._coerced(c, given[c.name], offsets) for c in ROLLOUTS if c.name in given
+        }
         prompts = given.get("prompt")
         responses = given.get("response")
         columns["source"] = [self._task.source] * count
         split = self._task.claim.split
         columns["split"] = [s or split for s in columns.get("split", [split] * count)]
         if prompts is not None:
-            _fill(columns, "prompt_id", [passage_id(p) for p in prompts])
+            _fill(columns, "prompt_id", passage_ids(prompts))
             _fill(columns, "prompt_chars", [chars(p) for p in prompts])
         if responses is not None:
             _fill(columns, "response_chars", [chars(r) for r in responses])
@@ -134,11 +159,11 @@ class RowBatches:
                 columns[name] = [_text(p) for p in passages] if passages is not None else [None] * count
         return columns
 
-    def _coerced(self, column: Column, values: Sequence[Any]) -> list[Any]:
+    def _coerced(self, column: Column, values: Sequence[Any], offsets: Sequence[int]) -> Sequence[Any]:
         def unfit(index: int, reason: str) -> None:
             known = self._remarks.get(reason)
             if known is None:
-                self._remarks[reason] = Remark(1, self._offsets[index])
+                self._remarks[reason] = Remark(1, offsets[index])
             else:
                 known.count += 1
 
@@ -146,20 +171,15 @@ class RowBatches:
 
     def _groups(self, columns: Columns, keys: Sequence[Any] | None, count: int) -> list[int | None]:
         absent = [None] * count
-        ids = [
-            group_id(step, split, key, prompt)
-            for step, split, key, prompt in zip(
-                columns.get("step", absent),
-                columns["split"],
-                keys if keys is not None else absent,
-                columns.get("prompt_id", absent),
-                strict=True,
-            )
-        ]
-        return [
-            own if own is not None else new
-            for own, new in zip(columns.get("group_id", ids), ids, strict=True)
-        ]
+        ids = group_ids(
+            columns.get("step", absent),
+            columns["split"],
+            keys if keys is not None else absent,
+            columns.get("prompt_id", absent),
+        )
+        if "group_id" not in columns:
+            return ids
+        return [own if own is not None else new for own, new in zip(columns["group_id"], ids, strict=True)]
 
     def _count_tokens(
         self,
@@ -178,10 +198,12 @@ class RowBatches:
             known = columns.get("prompt_tokens", absent)
             _fill(columns, "prompt_tokens", _counted(self._counter, prompts, known))
         lengths = columns.get("response_chars", absent)
-        basis = [_basis(*known) for known in zip(logged, counted, lengths, strict=True)]
-        columns["token_basis"] = [
-            own or found for own, found in zip(columns.get("token_basis", basis), basis, strict=True)
-        ]
+        basis: list[str | None] = [None if n is None else "characters" for n in lengths]
+        for known_by, name in ((counted, "tokenized"), (logged, "exact")):
+            if known_by is not absent:
+                basis = [b if n is None else name for n, b in zip(known_by, basis, strict=True)]
+        own = columns.get("token_basis")
+        columns["token_basis"] = basis if own is None else [a or b for a, b in zip(own, basis, strict=True)]
 
     def _with_end(self, counted: Sequence[int | None]) -> Sequence[int | None]:
         """Counts with the end-of-sequence token that the framework counts and the text lacks.
@@ -197,25 +219,39 @@ class RowBatches:
 
     def _add_up(self, columns: Columns, count: int) -> None:
         absent = [None] * count
-        steps = columns.get("step", absent)
-        rows: dict[StepKey, list[int]] = {}
-        for index, key in enumerate(zip(steps, columns["split"], strict=True)):
-            rows.setdefault(key, []).append(index)
-        for key, indices in rows.items():
-            more = _totals(columns, indices)
+        keys = zip(columns.get("step", absent), columns["split"], strict=True)
+        start = 0
+        for key, run in groupby(keys):
+            end = start + sum(1 for _ in run)
+            more = _totals(columns, start, end)
             known = self._totals.get(key)
             self._totals[key] = more if known is None else known.plus(more)
+            start = end
 
 
-def _totals(columns: Columns, rows: Sequence[int]) -> StepTotals:
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    if not pa.types.is_map(kind) or None in values:
+        return pa.array(values, kind)
+    # a map from its parts: Arrow looks at lists of pairs one by one
+    parts = list(chain.from_iterable(values))
+    ends = pa.array([0, *accumulate(map(len, values))], pa.int32())
+    names = pa.array([name for name, _ in parts], kind.key_type)
+    return pa.MapArray.from_arrays(ends, names, pa.array([n for _, n in parts], kind.item_type)).cast(kind)
+
+
+def _totals(columns: Columns, start: int, end: int) -> StepTotals:
+    """Sums over the rows start..end, which are of one step."""
+
     def of(name: str) -> list[Any]:
         column = columns.get(name)
-        return [] if column is None else [column[i] for i in rows if column[i] is not None]
+        return [] if column is None else [v for v in column[start:end] if v is not None]
 
     response_chars, prompt_chars = of("response_chars"), of("prompt_chars")
     tokens, rewards = of("response_tokens"), of("reward")
     return StepTotals(
-        rollouts=len(rows),
+        rollouts=end - start,
         chars=sum(response_chars),
         chars_max=max(response_chars, default=None),
         with_chars=len(response_chars),
@@ -227,14 +263,6 @@ def _totals(columns: Columns, rows: Sequence[int]) -> StepTotals:
         with_reward=len(rewards),
         latest=max([*of("started_at"), *of("completed_at")], default=None),
     )
-
-
-def _basis(logged: int | None, counted: int | None, characters: int | None) -> str | None:
-    if logged is not None:
-        return "exact"
-    if counted is not None:
-        return "tokenized"
-    return None if characters is None else "characters"
 
 
 def _fill(columns: Columns, name: str, found: Sequence[Any]) -> None:

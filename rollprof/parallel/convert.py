@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from rollprof.adapters.base import Dropped, MapperContext, RowMapper
+from rollprof.adapters.base import BatchMapper, Dropped, MapperContext, RowMapper
 from rollprof.errors import InputProblem
 from rollprof.parallel.columns import RowBatches
 from rollprof.parallel.digests import storable
@@ -16,7 +16,7 @@ from rollprof.parallel.tasks import ChunkResult, ChunkTask, Remark
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.columnar import COLUMNAR, rows_of
 from rollprof.sources.documents import read_json_document
-from rollprof.sources.lines import read_json_lines
+from rollprof.sources.lines import JsonBatch, read_json_batches, read_json_lines
 from rollprof.sources.parquet import read_parquet
 from rollprof.sources.sniffing import keys_of
 
@@ -31,39 +31,67 @@ def convert_chunk(task: ChunkTask) -> ChunkResult:
     extra is missing.
     """
     ledger = Ledger()
-    remarks: dict[str, Remark] = {}
-    mapper = mapper_for(task)
-    batches = RowBatches(task, mapper.columns, remarks)
-    name = task.file.name
-    seen = 0
-    for data, offset in records(task, ledger):
-        as_it_stood = ledger.read != seen  # the record's line was counted as read
-        seen = ledger.read
-        try:
-            row = mapper(data)
-        except Exception as error:  # whatever a mapper trips over, the other rows are worth having
-            reason = f"unusable record: {_line(error)}"
-            if as_it_stood and task.file.kind != "json_document":
-                ledger.read -= 1
-                seen -= 1
-                ledger.skip(name, offset, reason)
-            else:
-                ledger.note(name, offset, reason)
-            continue
-        if isinstance(row, Dropped):
-            if row.reason:
-                ledger.dropped += 1
-                remark(remarks, f"left out: {storable(row.reason)}", offset)
-        else:
-            batches.add(row, offset)
+    rows = _Rows(task, ledger)
+    if task.file.kind in ("json_lines", "empty") and COLUMNAR not in task.claim.hints:
+        for batch in read_json_batches(task.file, ledger, task.lo, task.hi):
+            rows.take_batch(batch)
+    else:
+        for data, offset in records(task, ledger):
+            rows.take(data, offset)
     return ChunkResult(
         task=task,
-        ipc=batches.finish(),
-        totals=batches.totals(),
+        ipc=rows.batches.finish(),
+        totals=rows.batches.totals(),
         ledger=ledger,
-        rows=batches.rows,
-        remarks=remarks,
+        rows=rows.batches.rows,
+        remarks=rows.remarks,
     )
+
+
+class _Rows:
+    """Records -> rows, through the mapper of the task's adapter."""
+
+    def __init__(self, task: ChunkTask, ledger: Ledger) -> None:
+        self.remarks: dict[str, Remark] = {}
+        self._mapper = mapper_for(task)
+        self.batches = RowBatches(task, self._mapper.columns, self.remarks)
+        self._by_columns = self._mapper.batch if isinstance(self._mapper, BatchMapper) else None
+        self._task = task
+        self._ledger = ledger
+        self._seen = 0
+
+    def take_batch(self, batch: JsonBatch) -> None:
+        """All rows at once where the mapper can, else one by one."""
+        if batch.whole and self._by_columns is not None and len(batch.objects) > 1:
+            columns = self._by_columns(batch.objects)
+            if columns is not None:
+                self.batches.add_batch(columns, batch.offsets)
+                return
+        for data, offset in zip(batch.objects, batch.offsets, strict=True):
+            self._take(data, offset, as_it_stood=batch.whole)
+
+    def take(self, data: dict[str, Any], offset: int) -> None:
+        """A record that was just read."""
+        as_it_stood = self._ledger.read != self._seen  # its line was counted as read
+        self._take(data, offset, as_it_stood=as_it_stood and self._task.file.kind != "json_document")
+        self._seen = self._ledger.read
+
+    def _take(self, data: dict[str, Any], offset: int, *, as_it_stood: bool) -> None:
+        try:
+            row = self._mapper(data)
+        except Exception as error:  # whatever a mapper trips over, the other rows are worth having
+            reason = f"unusable record: {_line(error)}"
+            if as_it_stood:
+                self._ledger.read -= 1
+                self._ledger.skip(self._task.file.name, offset, reason)
+            else:
+                self._ledger.note(self._task.file.name, offset, reason)
+            return
+        if not isinstance(row, Dropped):
+            self.batches.add(row, offset)
+        elif row.reason:
+            self._ledger.dropped += 1
+            remark(self.remarks, f"left out: {storable(row.reason)}", offset)
 
 
 def mapper_for(task: ChunkTask) -> RowMapper:

@@ -8,8 +8,9 @@ canonical JSON: sorted keys, no blanks, characters as they are.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from types import NoneType
 from typing import Any
 
 TEXT_KEYS = ("content", "text", "value")
@@ -29,14 +30,35 @@ def passage_id(passage: Any) -> int | None:
     return None if text is None or passage is None else text_id(text)
 
 
+def passage_ids(passages: Sequence[Any]) -> list[int | None]:
+    """`passage_id` of each; the same text is hashed once."""
+    if set(map(type, passages)) == {str}:
+        known = {text: text_id(text) for text in set(passages)}
+        return [known[text] for text in passages]
+    return [passage_id(passage) for passage in passages]
+
+
+def group_ids(
+    steps: Sequence[int | None], splits: Sequence[str], keys: Sequence[Any], prompts: Sequence[int | None]
+) -> list[int | None]:
+    """`group_id` of each; the rollouts of a group are hashed once."""
+    rows = list(zip(steps, splits, keys, prompts, strict=True))
+    # not for keys of several types: 1, 1.0 and True are the same key of a dict, and three groups
+    if set(map(type, keys)) - {NoneType} in ({str}, {int}, set()):
+        known = {row: group_id(*row) for row in set(rows)}
+        return [known[row] for row in rows]
+    return [group_id(*row) for row in rows]
+
+
 def group_id(step: int | None, split: str, key: Any, prompt: int | None) -> int | None:
     """The id of the rollouts sampled together: from step, split, and the group's key or the prompt's id.
 
     `key` is whatever the log identifies a group by; None where it does not. None without either.
     """
-    name = key if isinstance(key, str) else canonical(key)
-    if key is not None and name is not None:
-        return text_id(f"{step} {split} group {name}")
+    if key is not None:
+        name = key if isinstance(key, str) else canonical(key)
+        if name is not None:
+            return text_id(f"{step} {split} group {name}")
     return None if prompt is None else text_id(f"{step} {split} prompt {prompt}")
 
 

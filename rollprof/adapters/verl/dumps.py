@@ -7,12 +7,13 @@ from the v1 trainer `uid`; whatever else a row has comes from the user's reward 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollprof.adapters import values
 from rollprof.adapters.base import Dropped, MapperContext, Row
 from rollprof.adapters.mapping import components, small
+from rollprof.adapters.verl import dump_columns as plain
 
 BASE_KEYS = frozenset({"input", "output", "gts", "score", "step", "uid", "request_id"})
 
@@ -104,6 +105,39 @@ class DumpMapper:
             tokens,
             None if tokens is None else "exact",
         )
+
+    def batch(self, records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]] | None:
+        """The columns of plain records, as the rows one by one would give them; None for others."""
+        keys = plain.layout(records)
+        if keys is None or not self._aligned or self._overlong is not None or self._versions > 1:
+            return None
+        if not {"input", "output", "score", "step"} <= set(keys) or "uid" in keys or "reward" in keys:
+            return None
+        prompts, responses = plain.texts(records, "input"), plain.texts(records, "output")
+        steps, reward = plain.whole(records, "step"), plain.numbers([r["score"] for r in records])
+        extras = [key for key in keys if key not in BASE_KEYS and key not in NOT_REWARDS]
+        silent = [key for key in extras if not _REWARD_LIKE.search(key) and plain.texts(records, key)]
+        silent += [key for key in extras if all(type(r[key]) is list for r in records)]
+        if prompts is None or responses is None or steps is None or reward is None:
+            return None
+        rewards = plain.components(records, [key for key in extras if key not in silent], reward)
+        if rewards is None:
+            return None
+        absent = [None] * len(records)
+        return {
+            "step": steps,
+            "prompt": prompts,
+            "response": responses,
+            "group": absent,
+            "sample_index": absent,
+            "reward": reward,
+            "rewards": rewards,
+            "correct": plain.optional(records, ("acc",), "correct"),
+            "turns": plain.optional(records, ("num_turns", "__num_turns__"), "turns"),
+            "dataset": plain.optional(records, ("data_source",), "dataset"),
+            "response_tokens": absent,
+            "token_basis": absent,
+        }
 
     def _rewards(self, score: Any, record: dict[str, Any]) -> tuple[Any, dict[str, float]]:
         """(reward, components). A value that is no finite number goes on as it stands, for the converter
