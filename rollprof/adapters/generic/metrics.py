@@ -10,7 +10,6 @@ from rollprof.adapters.base import Claim, Evidence, Fact, Interpretation, Metric
 from rollprof.adapters.mapping import split_name
 from rollprof.schema.ledger import Ledger
 from rollprof.schema.tables import ROLLOUTS, STEPS
-from rollprof.sources.lines import read_json
 from rollprof.sources.records import MetricRecord, SniffedFile
 
 COLUMNS = frozenset(STEPS.column_names) - {"step", "split"}
@@ -32,6 +31,8 @@ def is_step(record: Mapping[str, Any]) -> bool:
 
 def read(file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
     """One part with all steps. Evaluation steps (`split`) keep apart by a prefix of their keys."""
+    from rollprof.sources.lines import read_json
+
     part = MetricPart(file, claim, hints=dict(claim.hints))
     for record in read_json(file, ledger):
         step = values.integer(record.data.get("step"))

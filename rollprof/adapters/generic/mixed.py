@@ -14,8 +14,6 @@ from rollprof.adapters.generic.aliases import resolve, step_of_name
 from rollprof.adapters.generic.metrics import COLUMNS, EVAL, SINGLE, TELLING
 from rollprof.adapters.mapping import lookup, split_name
 from rollprof.schema.ledger import Ledger
-from rollprof.sources.lines import read_json
-from rollprof.sources.parquet import read_parquet
 from rollprof.sources.records import MetricRecord, SniffedFile
 
 STEPS_TOO = "steps_too"
@@ -94,6 +92,9 @@ def read(file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
 
 
 def _records(file: SniffedFile) -> Iterator[tuple[dict[str, Any], int]]:
+    from rollprof.sources.lines import read_json
+    from rollprof.sources.parquet import read_parquet
+
     counted = Ledger()  # the rollouts' reader counts the lines
     if file.kind == "parquet":
         yield from ((row, 0) for row in read_parquet(file, counted))
@@ -104,6 +105,8 @@ def _records(file: SniffedFile) -> Iterator[tuple[dict[str, Any], int]]:
 def _head(file: SniffedFile) -> Sequence[Mapping[str, Any]]:
     if file.kind != "parquet":
         return file.objects
+    from rollprof.sources.parquet import read_parquet
+
     return list(islice(read_parquet(file, Ledger()), HEAD_ROWS))
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollprof.adapters import values
 from rollprof.adapters.base import Dropped, MapperContext, Row
-from rollprof.adapters.generic import mixed
+from rollprof.adapters.generic import columns, mixed
 from rollprof.adapters.generic.aliases import (
     CLAIMING,
     MILLISECONDS,
@@ -63,6 +63,28 @@ class KeyMapper:
                     row[at] = raw  # what does not fit goes on as it stands, for the converter to remark on
         self._complete(row, record)
         return tuple(row)
+
+    def batch(self, records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]] | None:
+        """The columns of plain records, as the rows one by one would give them; None for others."""
+        keys = set().union(*records)
+        if not keys <= self._known:
+            self._learn(keys)
+        if self._steps_too or any(len(getters) > 1 for _, _, getters in self._take):
+            return None
+        found: dict[str, columns.Column] = {}
+        for at, convert, (get,) in self._take:
+            column = columns.column(records, convert, get)
+            if column is None and at not in _QUIET:
+                return None
+            found[COLUMNS[at]] = column or [convert(get(record)) for record in records]
+        if self._components and "rewards" in found:
+            return None
+        found["rewards"] = columns.components(records, self._components)
+        defaults = {} if self._has_step else {"step": self._step}
+        if not columns.completed(found, len(records), defaults):
+            return None
+        absent = [None] * len(records)
+        return {name: found.get(name, absent) for name in COLUMNS}
 
     def _complete(self, row: list[Any], record: dict[str, Any]) -> None:
         """What follows from the other columns."""
