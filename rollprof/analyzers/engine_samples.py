@@ -25,6 +25,8 @@ Floats = NDArray[np.float64]
 
 COLUMNS = ("time", "running", "waiting", "prompt_tokens_s", "generation_tokens_s")
 TOP = 0.95
+FEWEST = 3
+"""Samples from which the time between them is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +113,11 @@ def engine_samples(tables: Tables) -> EngineSamples:
         spans=[(w.start, w.end, s) for w, s in zip(windows, steps, strict=True)],
         curves=[engine_curve(name, c, most) for name, c in own.items()],
         engines=per_engine(own, raw, told, each) if said.get("apart") and told else (),
-        join=_join(said, fleet.tick, refused),
+        join=_join(said, fleet.tick if len(fleet) >= FEWEST else None, refused),
     )
 
 
-def _join(said: Mapping[str, object], tick: float, refused: Mapping[int, str]) -> SampleJoin:
+def _join(said: Mapping[str, object], tick: float | None, refused: Mapping[int, str]) -> SampleJoin:
     def number(name: str) -> float | None:
         value = said.get(name)
         return float(value) if isinstance(value, int | float) else None

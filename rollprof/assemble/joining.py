@@ -31,6 +31,7 @@ SAME_LENGTH = 0.25
 same."""
 MOST_SKEW = 120.0
 """Clocks of one cluster that are further apart than this are not set at all."""
+NOTHING_RAN = "the engines' samples hold no generation"
 SURE = 3
 """Steps that must agree on how far the clocks are apart before one of them is moved."""
 SKEWS, JUDGED = 8, 24
@@ -81,6 +82,8 @@ class Join:
 
 def alone(windows: Sequence[Window]) -> Join:
     """The windows themselves are the steps, numbered from 1."""
+    if not windows:
+        return Join((), "", NOTHING_RAN)
     return Join(tuple(range(1, len(windows) + 1)), "alone")
 
 
@@ -107,7 +110,7 @@ def join(windows: Sequence[Window], spans: Sequence[Span], *, local: bool, tick:
     """Windows joined to steps. `local`: the engines' clock names no zone."""
     nothing = tuple(None for _ in windows)
     if not windows:
-        return Join(nothing, "", "the engines' samples hold no generation")
+        return Join(nothing, "", NOTHING_RAN)
     timed = [s for s in spans if s.end > s.start]
     if timed:
         return _by_clock(windows, timed, local=local, tick=tick)

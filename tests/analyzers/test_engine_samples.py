@@ -94,6 +94,17 @@ def test_where_all_is_refused_the_reason_is_the_first_thing_said(tmp_path: Path)
     assert "step_s" not in top
 
 
+def test_engines_that_did_nothing_are_no_run_and_it_is_said(tmp_path: Path) -> None:
+    lines = two_engines(tmp_path).read_text().splitlines(keepends=True)
+    idle = tmp_path / "idle.log"
+    idle.write_text(
+        "".join(line for line in lines if "Running: 0" in line and "throughput: 0.0 tokens/s, R" in line)
+    )
+    with pytest.raises(InputProblem) as problem:
+        analysed(tmp_path, idle)
+    assert problem.value.hint == "the engines' samples hold no generation"
+
+
 def test_a_measured_figure_outside_the_bracket_is_a_finding(tmp_path: Path) -> None:
     """Responses of equal length cannot empty a quarter of the slots."""
     run = metrics(tmp_path)
