@@ -20,8 +20,8 @@ AsJson = Annotated[
     bool,
     typer.Option(
         "--json",
-        help="JSON Schema of --json output; the tables under x-rollprof-dataset, doctor's output under "
-        "x-rollprof-doctor.",
+        help="JSON Schema of --json output; the tables under x-rollprof-dataset, the output of "
+        "doctor and whatif under x-rollprof-doctor and x-rollprof-whatif.",
     ),
 ]
 
@@ -31,11 +31,13 @@ def schema(json: AsJson = False) -> None:
     if json:
         from rollprof.render.diagnosis.as_json import SCHEMA as DIAGNOSIS
         from rollprof.render.json_schema import SCHEMA, described_tables
+        from rollprof.render.whatif_schema import SCHEMA as WHATIF
 
         document = {
             **SCHEMA,
             "x-rollprof-dataset": described_tables(),
             "x-rollprof-doctor": DIAGNOSIS,
+            "x-rollprof-whatif": WHATIF,
         }
         emit(json_module.dumps(document, indent=2, sort_keys=True) + "\n")
         return

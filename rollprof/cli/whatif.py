@@ -48,6 +48,14 @@ MaxBias = Annotated[
     float | None,
     typer.Option("--max-bias", metavar="X", help="Largest bias of the mean trained length (0.1: 10 %)."),
 ]
+Sample = Annotated[
+    int | None,
+    typer.Option(
+        "--sample",
+        metavar="N",
+        help="Replay N steps, evenly spaced. Default: all; of more than 1.2 million rollouts about 200,000.",
+    ),
+]
 ForceRough = Annotated[bool, typer.Option("--force", help="Replay even where the run's times do not fit.")]
 
 
@@ -60,6 +68,7 @@ def whatif(
     model: Model = None,
     max_off_policy: MaxOffPolicy = None,
     max_bias: MaxBias = None,
+    sample: Sample = None,
     json: o.Json = False,
     framework: o.From = None,
     config: o.Config = None,
@@ -70,7 +79,7 @@ def whatif(
     verbose: o.Verbose = None,
 ) -> None:
     """Replay a run under published remedies: what each would gain, and at what price."""
-    for name, value in (("--engines", engines), ("--max-num-seqs", max_num_seqs)):
+    for name, value in (("--engines", engines), ("--max-num-seqs", max_num_seqs), ("--sample", sample)):
         if value is not None and not 1 <= value <= 1_000_000:
             raise UsageProblem(f"{name} {value}: at least 1 is wanted")
     for name, limit in (("--max-off-policy", max_off_policy), ("--max-bias", max_bias)):
@@ -99,6 +108,7 @@ def whatif(
         max_off_policy=max_off_policy,
         max_bias=max_bias,
         force=force,
+        sample=sample,
     )
     with ReplayBar(quiet=options.quiet) as bar:
         found = replay(tables_of(dataset), options.settings(), wanted, bar.show)

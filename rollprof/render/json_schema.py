@@ -6,86 +6,53 @@ from typing import Any
 
 from rollprof.analyzers.results import BASES
 from rollprof.render.as_json import FORMAT
+from rollprof.render.json_shapes import (
+    COUNT,
+    INTERVAL,
+    NUMBER,
+    TEXT,
+    TEXT_OR_NULL,
+    Schema,
+    by_name,
+    closed,
+    described,
+    many,
+    or_null,
+    ref,
+)
+from rollprof.render.whatif_schema import SCHEMA as WHATIF
 from rollprof.schema.tables import SCHEMA_VERSION, TABLES, TOKEN_BASES, Table
-
-Schema = dict[str, Any]
-
-_NUMBER: Schema = {"type": ["number", "null"]}
-_TEXT: Schema = {"type": "string"}
-_TEXT_OR_NULL: Schema = {"type": ["string", "null"]}
-_COUNT: Schema = {"type": "integer", "minimum": 0}
-
-
-def _object(properties: dict[str, Schema], *, optional: tuple[str, ...] = (), closed: bool = True) -> Schema:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": sorted(set(properties) - set(optional)),
-        "additionalProperties": not closed,
-    }
-
-
-def closed(properties: dict[str, Schema]) -> Schema:
-    """An object with these properties, all of them, and no others."""
-    return _object(properties)
-
-
-def many(items: Schema) -> Schema:
-    """A list of such things."""
-    return _list(items)
-
-
-def _list(items: Schema) -> Schema:
-    return {"type": "array", "items": items}
-
-
-def _map(values: Schema) -> Schema:
-    return {"type": "object", "additionalProperties": values}
-
-
-def _ref(name: str) -> Schema:
-    return {"$ref": f"#/$defs/{name}"}
-
-
-def described(schema: Schema, text: str) -> Schema:
-    """A schema with a sentence about it."""
-    return {**schema, "description": text}
-
-
-_described = described
-
 
 _BASIS: Schema = {"enum": [*BASES, None], "description": "how well it is known, strongest first"}
 _BOUND: Schema = {"enum": ["upper", "lower", None]}
-_INTERVAL: Schema = {"type": "array", "items": _NUMBER, "minItems": 2, "maxItems": 2}
 
-_FIGURE = _described(
-    _object(
+_FIGURE = described(
+    closed(
         {
-            "value": _described(_NUMBER, "null with an interval: a bracket; null without: not in this log"),
-            "unit": _TEXT,
+            "value": described(NUMBER, "null with an interval: a bracket; null without: not in this log"),
+            "unit": TEXT,
             "basis": _BASIS,
             "bound": _BOUND,
-            "n": _described(_COUNT, "what it was computed over: steps, rollouts or prompts"),
-            "interval": {"anyOf": [_INTERVAL, {"type": "null"}]},
-            "others": _described(
-                _map({"anyOf": [_NUMBER, _INTERVAL]}), "the same figure on other bases, by basis"
+            "n": described(COUNT, "what it was computed over: steps, rollouts or prompts"),
+            "interval": or_null(INTERVAL),
+            "others": described(
+                by_name({"anyOf": [NUMBER, INTERVAL]}), "the same figure on other bases, by basis"
             ),
-            "note": _TEXT,
+            "note": TEXT,
         }
     ),
     "one figure over the run; `rollprof explain NAME` has its formula",
 )
 
-_STRAGGLER = _described(
-    _object(
+_STRAGGLER = described(
+    closed(
         {
-            "prompt_id": _described(_TEXT_OR_NULL, "unsigned 64-bit number as text"),
-            "length": _NUMBER,
-            "reward": _NUMBER,
-            "finish_reason": _TEXT_OR_NULL,
-            "wait_s": _NUMBER,
-            "why": _TEXT,
+            "prompt_id": described(TEXT_OR_NULL, "unsigned 64-bit number as text"),
+            "length": NUMBER,
+            "reward": NUMBER,
+            "finish_reason": TEXT_OR_NULL,
+            "wait_s": NUMBER,
+            "why": TEXT,
         }
     ),
     "the last rollout of the step",
@@ -96,105 +63,103 @@ _STEP: Schema = {
     "description": "non-null columns of steps.parquet and per-step figures, each by its name",
     "properties": {
         "step": {"type": "integer"},
-        "basis": _map(_BASIS),
-        "interval": _map(_INTERVAL),
-        "bound": _map(_BOUND),
-        "straggler": _ref("straggler"),
+        "basis": by_name(_BASIS),
+        "interval": by_name(INTERVAL),
+        "bound": by_name(_BOUND),
+        "straggler": ref("straggler"),
         "inferred": {"type": "boolean"},
-        "split": _TEXT,
+        "split": TEXT,
     },
     "required": ["basis", "step"],
-    "additionalProperties": _NUMBER,
+    "additionalProperties": NUMBER,
 }
 
-_RUN = _object(
+_RUN = closed(
     {
-        "framework": _TEXT,
-        "framework_version": _TEXT_OR_NULL,
-        "trainer": _TEXT_OR_NULL,
-        "steps": _COUNT,
-        "rollouts": _COUNT,
-        "prompts": _COUNT,
-        "gpus": _NUMBER,
-        "engines": _NUMBER,
-        "response_cap": _NUMBER,
-        "headline": _described(_TEXT, "name of the figure that is the GPU-idle headline"),
-        "facts": _described(_map({"type": "object"}), "what is known of the job: value, origin, how"),
-        "sources": _list({"type": "object"}),
-        "versions": _map(_TEXT),
+        "framework": TEXT,
+        "framework_version": TEXT_OR_NULL,
+        "trainer": TEXT_OR_NULL,
+        "steps": COUNT,
+        "rollouts": COUNT,
+        "prompts": COUNT,
+        "gpus": NUMBER,
+        "engines": NUMBER,
+        "response_cap": NUMBER,
+        "headline": described(TEXT, "name of the figure that is the GPU-idle headline"),
+        "facts": described(by_name({"type": "object"}), "what is known of the job: value, origin, how"),
+        "sources": many({"type": "object"}),
+        "versions": by_name(TEXT),
     }
 )
 
-_HISTOGRAM = {"bins": _list({"type": "number"}), "counts": _list(_COUNT)}
-_LENGTHS = _described(
-    _object(
+_HISTOGRAM = {"bins": many({"type": "number"}), "counts": many(COUNT)}
+_LENGTHS = described(
+    closed(
         {
-            "unit": _TEXT,
+            "unit": TEXT,
             "token_basis": {"enum": [*TOKEN_BASES, None]},
-            "cap": _NUMBER,
+            "cap": NUMBER,
             **_HISTOGRAM,
-            "log": {"anyOf": [_object(_HISTOGRAM), {"type": "null"}]},
-            "quantiles": _described(_list(_NUMBER), "0 %, 1 % ... 100 %"),
+            "log": or_null(closed(_HISTOGRAM)),
+            "quantiles": described(many(NUMBER), "0 %, 1 % ... 100 %"),
         }
     ),
     "bins has one more entry than counts; `log` has logarithmic bins",
 )
 
-_FINDING = _object(
+_FINDING = closed(
     {
-        "code": _TEXT,
+        "code": TEXT,
         "severity": {"enum": ["alarm", "high", "medium", "low", "info"]},
-        "text": _TEXT,
+        "text": TEXT,
         "evidence": {"type": "object"},
-        "next": _TEXT,
+        "next": TEXT,
     }
 )
-_MISSING = _object({"figure": _TEXT, "why": _TEXT, "enable": _TEXT})
-PROBLEM = _object(
+_MISSING = closed({"figure": TEXT, "why": TEXT, "enable": TEXT})
+PROBLEM = closed(
     {
-        "file": _TEXT,
+        "file": TEXT,
         "offset": {"type": "integer"},
-        "reason": _TEXT,
+        "reason": TEXT,
         "kind": {"enum": ["repaired", "skipped", "note", "info"]},
     }
 )
-LEDGER = _object(
+LEDGER = closed(
     {
-        "read": _described(_COUNT, "physical lines read as they stood"),
-        "repaired": _COUNT,
-        "skipped": _COUNT,
-        "dropped": _described(_COUNT, "records left out on purpose, such as padding rows"),
-        "notes": _COUNT,
-        "unlisted": _described(_COUNT, "problems counted but not listed"),
-        "problems": _list(_ref("problem")),
+        "read": described(COUNT, "physical lines read as they stood"),
+        "repaired": COUNT,
+        "skipped": COUNT,
+        "dropped": described(COUNT, "records left out on purpose, such as padding rows"),
+        "notes": COUNT,
+        "unlisted": described(COUNT, "problems counted but not listed"),
+        "problems": many(ref("problem")),
     },
     optional=("dropped", "notes", "unlisted"),
 )
 
-_ENGINE = _described(
-    _object({"engine": _TEXT, "figures": _map(_ref("figure"))}),
+_ENGINE = described(
+    closed({"engine": TEXT, "figures": by_name(ref("figure"))}),
     "one inference engine over the generations it was sampled in; names as the fleet's figures",
 )
-_SAMPLES = _described(
-    _object(
+_SAMPLES = described(
+    closed(
         {
-            "engines": _list(_TEXT),
-            "gpus": _COUNT,
-            "join": _described(
+            "engines": many(TEXT),
+            "gpus": COUNT,
+            "join": described(
                 {"enum": ["clock", "order", "alone", None]},
                 "how engines' samples belong to steps; alone: the steps are the generations that only they "
                 "show; null: refused, or no engine was sampled",
             ),
-            "why": _described(_TEXT, "why the join was refused"),
+            "why": described(TEXT, "why the join was refused"),
             "inferred": {"type": "boolean"},
-            "tick_s": _described(_NUMBER, "usual time between samples"),
-            "zone_s": _described(_NUMBER, "added to the engines' clock, which names no time zone"),
-            "skew_s": _described(_NUMBER, "how much later than the steps' clock it sees generation end"),
-            "corrected_s": _described(_NUMBER, "added to the engines' clock, which is wrong"),
-            "windows": _list(
-                _object({"start": _NUMBER, "end": _NUMBER, "step": {"type": ["integer", "null"]}})
-            ),
-            "refused": _list(_object({"step": {"type": "integer"}, "why": _TEXT})),
+            "tick_s": described(NUMBER, "usual time between samples"),
+            "zone_s": described(NUMBER, "added to the engines' clock, which names no time zone"),
+            "skew_s": described(NUMBER, "how much later than the steps' clock it sees generation end"),
+            "corrected_s": described(NUMBER, "added to the engines' clock, which is wrong"),
+            "windows": many(closed({"start": NUMBER, "end": NUMBER, "step": {"type": ["integer", "null"]}})),
+            "refused": many(closed({"step": {"type": "integer"}, "why": TEXT})),
         }
     ),
     "engines and GPUs sampled over time",
@@ -204,23 +169,23 @@ SCHEMA: Schema = {
     "$schema": "https://json-schema.org/draft/2020-12/schema",
     "title": "rollprof analysis",
     "description": "What `rollprof analyze --json` and `rollprof report --json` print.",
-    **_object(
+    **closed(
         {
             "format": {"const": FORMAT},
-            "rollprof": _described(_TEXT, "version that wrote it"),
-            "run": _ref("run"),
-            "figures": _map(_ref("figure")),
-            "steps": _list(_ref("step")),
-            "eval_steps": _list(_ref("step")),
-            "engines": _list(_ref("engine")),
-            "samples": {"anyOf": [_ref("samples"), {"type": "null"}]},
-            "lengths": _ref("lengths"),
-            "difficulty": _list({"type": "object"}),
-            "phases": _map(_ref("figure")),
-            "findings": _list(_ref("finding")),
-            "missing": _list(_ref("missing")),
-            "whatif": {"type": ["object", "null"]},
-            "ledger": _ref("ledger"),
+            "rollprof": described(TEXT, "version that wrote it"),
+            "run": ref("run"),
+            "figures": by_name(ref("figure")),
+            "steps": many(ref("step")),
+            "eval_steps": many(ref("step")),
+            "engines": many(ref("engine")),
+            "samples": or_null(ref("samples")),
+            "lengths": ref("lengths"),
+            "difficulty": many({"type": "object"}),
+            "phases": by_name(ref("figure")),
+            "findings": many(ref("finding")),
+            "missing": many(ref("missing")),
+            "whatif": or_null(ref("whatif")),
+            "ledger": ref("ledger"),
         }
     ),
     "$defs": {
@@ -235,6 +200,7 @@ SCHEMA: Schema = {
         "samples": _SAMPLES,
         "step": _STEP,
         "straggler": _STRAGGLER,
+        "whatif": WHATIF,
     },
 }
 

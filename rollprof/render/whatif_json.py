@@ -52,6 +52,7 @@ def document(found: WhatIf) -> dict[str, Any]:
             "run": {
                 "framework": found.framework,
                 "steps": found.steps,
+                "of_steps": found.of_steps or found.steps,
                 "rollouts": found.rollouts,
                 "engines": found.engines,
                 "max_num_seqs": found.slots,

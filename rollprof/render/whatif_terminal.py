@@ -2,13 +2,33 @@
 
 from __future__ import annotations
 
-from rollprof.render.numbers import interval_decimals, percent, plural, seconds
+from rollprof.render.numbers import percent, plural, seconds
 from rollprof.render.summary.page import Page, joined, pad
-from rollprof.render.whatif_words import NO_REMEDY, best_of_each, calibrated, label, unanswered
+from rollprof.render.whatif_words import (
+    NO_REMEDY,
+    best_of_each,
+    calibrated,
+    label,
+    steps_replayed,
+    switch,
+    unanswered,
+)
 from rollprof.whatif.results import PolicyResult, WhatIf
 
 MIN_WIDTH, MAX_WIDTH = 60, 160
-_COLUMNS = (("speed-up", 9), ("95 %", 12), ("useful", 7), ("off-pol", 8), ("dropped", 8), ("length", 7))
+_Columns = tuple[tuple[str, int], ...]
+_COLUMNS: _Columns = (
+    ("speed-up", 9),
+    ("95 %", 12),
+    ("useful", 7),
+    ("off-pol", 8),
+    ("dropped", 8),
+    ("length", 7),
+)
+_MORE: _Columns = (("oldest", 8), ("KS", 6), ("eff. idle", 11), ("step", 10))
+"""Where there is room: versions that the oldest trained token lies back, distance of trained and all
+lengths, effective idle, seconds of a step."""
+_LEAST_NAME = 26
 
 
 def render(
@@ -36,7 +56,7 @@ def _header(page: Page, found: WhatIf) -> None:
         "  ",
         joined(
             (
-                plural(found.steps, "step"),
+                steps_replayed(found),
                 plural(found.rollouts, "rollout"),
                 plural(found.engines, "engine"),
                 f"{found.slots:,} slots each" if found.slots else "",
@@ -66,31 +86,58 @@ def _table(page: Page, found: WhatIf, *, full: bool) -> None:
         shown = best_of_each(shown)
     what = "whole step" if found.whole_step else "generation"
     page.heading("Policies", f"  {what}; useful: trained tokens per second; length: trained/all")
-    name_width = max(page.width - 4 - sum(w for _, w in _COLUMNS), 20)
-    head = "".join(pad(name, w, right=True) for name, w in _COLUMNS)
-    page.row((f"  {pad('', name_width)}{head}", "dim"))
-    for p in shown:
+    labels = [label(p, short=not full) for p in shown]
+    columns = _columns(page.width - 2, max(map(len, labels)))
+    name_width = min(page.width - 2 - sum(w for _, w in columns), max(*map(len, labels), _LEAST_NAME))
+    page.row((f"  {pad('', name_width)}{''.join(pad(name, w, right=True) for name, w in columns)}", "dim"))
+    for p, name in zip(shown, labels, strict=True):
         mark = "*" if p.pareto else "-" if not p.within_limits else " "
         style = "bold" if p.pareto else "dim" if not p.within_limits else ""
-        page.row((f"{mark} {pad(label(p), name_width)}{_cells(p)}", style))
+        if len(name) > name_width:  # parameters that do not fit stand above their figures
+            page.row((f"{mark} {name}", style))
+            mark, name = " ", ""
+        page.row((f"{mark} {pad(name, name_width)}{_cells(p, columns)}", style))
     page.row(("* nothing gains more at as little off-policy share and bias", "dim"), indent=2)
     if any(not p.within_limits for p in shown):
         page.row(("- beyond --max-off-policy or --max-bias", "dim"), indent=2)
+    if any(p.range is not None for p in shown):
+        page.row(("? range over what the log leaves open, not an interval", "dim"), indent=2)
+    if len(columns) > len(_COLUMNS):
+        page.row(
+            ("oldest: versions a trained token lies back; KS: trained against all lengths", "dim"), indent=2
+        )
 
 
-def _cells(p: PolicyResult) -> str:
+def _columns(room: int, longest: int) -> _Columns:
+    """The columns that stand beside names of this length; the last ones only where there is room."""
+    found = _COLUMNS
+    for more in _MORE:
+        if sum(w for _, w in (*found, more)) + max(longest, _LEAST_NAME) <= room:
+            found = (*found, more)
+    return found
+
+
+def _cells(p: PolicyResult, columns: _Columns) -> str:
     ends = p.range or p.interval
-    decimals = 2 if ends is None else min(max(interval_decimals(*ends), 2), 2)
-    between = "" if ends is None or p.name == "baseline" else f"{ends[0]:.{decimals}f}–{ends[1]:.{decimals}f}"
-    words = (
-        "" if p.speedup is None else f"{p.speedup:.2f}x",
-        f"{between}{'?' if p.range and between else ''}",
-        "" if p.useful_gain is None else f"{p.useful_gain:.2f}x",
-        "" if p.off_policy_share is None else percent(p.off_policy_share),
-        "" if p.dropped_share is None else percent(p.dropped_share),
-        "" if p.length_bias is None else f"{p.length_bias:.2f}",
-    )
-    return "".join(pad(word, w, right=True) for word, (_, w) in zip(words, _COLUMNS, strict=True))
+    between = "" if ends is None or p.name == "baseline" else f"{ends[0]:.2f}–{ends[1]:.2f}"
+    words = {
+        "speed-up": "" if p.speedup is None else f"{p.speedup:.2f}x",
+        "95 %": f"{between}{'?' if p.range and between else ''}",
+        "useful": "" if p.useful_gain is None else f"{p.useful_gain:.2f}x",
+        "off-pol": _share(p.off_policy_share),
+        "dropped": _share(p.dropped_share),
+        "length": "" if p.length_bias is None else f"{p.length_bias:.2f}",
+        "oldest": "" if p.staleness_max is None else f"{p.staleness_max:,}",
+        "KS": "" if p.length_ks is None else f"{p.length_ks:.2f}",
+        "eff. idle": _share(p.effective_idle),
+        "step": "" if p.step_s is None else seconds(p.step_s),
+    }
+    return "".join(pad(words[name], w, right=True) for name, w in columns)
+
+
+def _share(value: float | None) -> str:
+    """A share in whole per cent: beside intervals as wide as these, more digits say nothing."""
+    return "" if value is None else f"{100 * value:.0f} %"
 
 
 def _missing(page: Page, found: WhatIf) -> None:
@@ -102,9 +149,9 @@ def _advice(page: Page, found: WhatIf, *, full: bool) -> None:
     page.heading("What would fix this run")
     for i, item in enumerate(found.advice):
         page.add(f"{i}. " if i else "", item.text, indent=2, hang=5)
-        shown = item.enable if full else {k: v for k, v in item.enable.items() if k == found.framework}
-        for framework, option in shown.items():
-            page.add(("→ ", "cyan"), f"{framework}: {option}", indent=5, hang=7)
+        lines = [f"{k}: {v}" for k, v in item.enable.items()] if full else switch(item, found.framework)
+        for line in lines:
+            page.add(("→ ", "cyan"), line, indent=5, hang=7)
     if len(found.advice) == 1:
         page.add(NO_REMEDY, indent=2)
 

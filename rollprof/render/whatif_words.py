@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rollprof.render.numbers import percent
-from rollprof.whatif.results import Calibration, PolicyResult
+from rollprof.render.numbers import percent, plural
+from rollprof.whatif.enable import FORK, NONE, options_of, others_with_one
+from rollprof.whatif.policies.catalog import POLICIES
+from rollprof.whatif.results import Advice, Calibration, PolicyResult, WhatIf
 
 SOURCES = {
     "fit-rollouts": "fitted to the times of rollouts",
@@ -36,6 +38,13 @@ def _errors(c: Calibration) -> str:
     return "".join(f"; {w}" for w in words)
 
 
+def steps_replayed(found: WhatIf) -> str:
+    """`200 of 10,000 steps` of a sample, `12 steps` where all were replayed."""
+    if found.of_steps is None or found.of_steps <= found.steps:
+        return plural(found.steps, "step")
+    return f"{found.steps:,} of {plural(found.of_steps, 'step')}"
+
+
 def best_of_each(results: Sequence[PolicyResult]) -> list[PolicyResult]:
     """Of each policy the parameters with the most useful tokens, those within the limits first."""
     best: dict[str, PolicyResult] = {}
@@ -49,10 +58,28 @@ def best_of_each(results: Sequence[PolicyResult]) -> list[PolicyResult]:
     return list(best.values())
 
 
-def label(p: PolicyResult) -> str:
-    """`april over=2`."""
-    set_to = " ".join(f"{k}={v if isinstance(v, str) else f'{v:g}'}" for k, v in p.parameters.items())
+def label(p: PolicyResult, *, short: bool = False) -> str:
+    """`april over=2`. The `short` form leaves out parameters at their defaults, but for the first."""
+    given = dict(p.parameters)
+    if short and p.name in POLICIES:
+        defaults = {d.name: d.default for d in POLICIES[p.name].parameters}
+        changed = {k: v for k, v in given.items() if v != defaults.get(k)}
+        given = changed or dict(list(given.items())[:1])
+    set_to = " ".join(f"{k}={v if isinstance(v, str) else f'{v:g}'}" for k, v in given.items())
     return f"{p.name} {set_to}".strip()
+
+
+def switch(advice: Advice, framework: str) -> list[str]:
+    """How to switch it on in the user's framework; where that has no option, who has."""
+    shown = options_of(advice.enable, framework)
+    if framework in shown and not shown[framework].startswith(NONE):
+        return [f"{framework}: {shown[framework]}"]
+    others = others_with_one(advice.enable, framework)
+    elsewhere = f"an option in {', '.join(others)} (-v says which)" if others else ""
+    own = f"{framework}: {shown[framework]}" if framework in shown else ""
+    line = "; ".join(words for words in (own, elsewhere) if words)
+    fork = f"{FORK}: {shown[FORK]}" if FORK in shown and not others else ""
+    return [words for words in (line, fork) if words]
 
 
 def unanswered(results: Sequence[PolicyResult]) -> list[str]:

@@ -80,7 +80,7 @@ def advise(tail: Tail, baseline: BaselineResult, results: Sequence[PolicyResult]
     A remedy counts with the low end of its interval, and with useful tokens per second: what throws long
     answers away has to earn it.
     """
-    found = [_remark(tail, baseline)]
+    found = [_remark(tail, baseline, _gains(results, FIRST[tail.kind]))]
     usable = [r for r in results if r.name != "baseline" and r.within_limits and _worth(r)]
     best = {
         name: _mildest([r for r in usable if r.name == name])
@@ -118,7 +118,17 @@ def _worth(r: PolicyResult) -> bool:
     return (gain(r) or 0.0) >= WORTH and low > 1.0
 
 
-def _remark(tail: Tail, baseline: BaselineResult) -> Advice:
+def _gains(results: Sequence[PolicyResult], names: Sequence[str]) -> str:
+    """What these policies gain on this run, each with its best parameters; "" where none was replayed."""
+    best: dict[str, float] = {}
+    for r in results:
+        if r.name in names and r.speedup is not None:
+            best[r.name] = max(best.get(r.name, 0.0), gain(r) or 0.0)
+    words = [f"{name} {best[name]:.2f}x" for name in names if name in best]
+    return f" On this run: {', '.join(words)}." if words else ""
+
+
+def _remark(tail: Tail, baseline: BaselineResult, gains: str) -> Advice:
     why: dict[str, Any] = {
         "max_over_median": round(tail.max_over_median, 2),
         "p99_over_p50": round(tail.p99_over_p50, 2),
@@ -129,7 +139,8 @@ def _remark(tail: Tail, baseline: BaselineResult) -> Advice:
     }
     bound = (
         f"No tail remedy gains more than {baseline.most:.2f}x of generation at equal work in flight: "
-        f"1/(1 - effective_idle), and effective_idle is {_percent(baseline.effective_idle)}."
+        f"1/(1 - effective_idle), and effective_idle is {_percent(baseline.effective_idle)}. Only more in "
+        "flight, fewer tokens or faster decoding can."
     )
     icc = "" if tail.icc is None else f"ICC of log length {tail.icc:.2f}"
     texts = {
@@ -157,7 +168,8 @@ def _remark(tail: Tail, baseline: BaselineResult) -> Advice:
             "shape."
         ),
     }
-    return Advice("baseline", f"{texts[tail.kind]} {bound}", why)
+    fitting = gains if tail.kind in ("prompts", "responses") else ""
+    return Advice("baseline", f"{texts[tail.kind]}{fitting} {bound}", why)
 
 
 def _remedy(r: PolicyResult, baseline: BaselineResult) -> Advice:

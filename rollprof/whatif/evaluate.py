@@ -66,13 +66,14 @@ class Evaluator:
             bounds = (
                 metrics.bootstrap(found, self.seed)
                 if setting.workload.n_steps >= FEW_STEPS
-                else self._replayed(composition)
+                else self._replayed(composition, metrics.totals(found))
             )
         return _summed(composition, setting, self.plain, outcome, found, bounds)
 
-    def _replayed(self, composition: Composition) -> dict[str, Interval]:
-        """Intervals from replays of resampled groups: the figure, and 1.96 standard deviations of its
-        draws (few draws have no usable 2.5 % quantile)."""
+    def _replayed(self, composition: Composition, around: dict[str, float]) -> dict[str, Interval]:
+        """Intervals from replays of resampled groups: the figure itself (`around`), and 1.96 standard
+        deviations of its draws on both sides (few draws have no usable 2.5 % quantile, and repeated groups
+        shift their middle)."""
         w = self.plain.workload
         fewer = replace(self.plain, fewest_rounds=FEWEST_ROUNDS_REPLAYED)
         rounds = max(FEWEST_ROUNDS_REPLAYED, w.n_steps) + fewer.warm_up
@@ -80,14 +81,14 @@ class Evaluator:
         draws = replayed_draws(fewer, composition, min(REPLAYS, max(affordable, FEWEST_REPLAYS)), self.seed)
         found = {}
         for name, values in draws.items():
-            good = values[np.isfinite(values)]
-            if len(good) < 2:
+            good, middle = values[np.isfinite(values)], around[name]
+            if len(good) < 2 or not math.isfinite(middle):
                 continue
-            if name in _RATIOS and (good > 0).all():
-                middle, half = float(np.log(good).mean()), _NORMAL * float(np.log(good).std(ddof=1))
-                found[name] = (math.exp(middle - half), math.exp(middle + half))
+            if name in _RATIOS and middle > 0 and (good > 0).all():
+                factor = math.exp(_NORMAL * float(np.log(good).std(ddof=1)))
+                found[name] = (middle / factor, middle * factor)
             else:
-                middle, half = float(good.mean()), _NORMAL * float(good.std(ddof=1))
+                half = _NORMAL * float(good.std(ddof=1))
                 found[name] = (middle - half, middle + half)
         return found
 
@@ -109,9 +110,8 @@ def replayed_draws(
         base = play_baseline(reference_of(setting, drawn), {})
         useful = metrics.useful_of_baseline(drawn.workload) if composition.informative else None
         found = metrics.sums(composition.play(setting), base, w.n_steps, useful)
-        total = metrics.figures(found.policy.sum(axis=0), found.base.sum(axis=0), carries=found.carries)
-        for name, value in total.items():
-            rows.setdefault(name, []).append(float(value))
+        for name, value in metrics.totals(found).items():
+            rows.setdefault(name, []).append(value)
     return {name: np.array(values) for name, values in rows.items()}
 
 
@@ -131,12 +131,7 @@ def _summed(
     found: metrics.Sums,
     bounds: dict[str, Interval],
 ) -> PolicyResult:
-    total = {
-        name: float(value)
-        for name, value in metrics.figures(
-            found.policy.sum(axis=0), found.base.sum(axis=0), carries=found.carries
-        ).items()
-    }
+    total = metrics.totals(found)
     generated = int(outcome.total("generated", warm=True))
     dropped = int(outcome.total("dropped", warm=True))
     measured = outcome.total("generated")

@@ -43,28 +43,28 @@ def _from_rollouts(
     rollouts: pl.LazyFrame, run: RunData, phases: Sequence[Generation], lengths: Floats
 ) -> Loaded:
     r = run.rollouts
-    step = np.full(len(r), -1, np.int64)
-    for i, g in enumerate(phases):
-        step[g.span] = i
-    table = _columns(rollouts, r.row, step)
-    known = np.isfinite(lengths) & (step >= 0)
-    aborted = np.zeros(len(r), np.bool_) if r.aborted is None else r.aborted == 1
+    at = np.concatenate([np.arange(g.span.start, g.span.stop) for g in phases if g.span is not None])
+    step = np.repeat(
+        np.arange(len(phases)), [0 if g.span is None else g.span.stop - g.span.start for g in phases]
+    )
+    known = np.isfinite(lengths[at])
+    aborted = np.zeros(len(at), np.bool_) if r.aborted is None else r.aborted[at] == 1
     keep = known & ~aborted
     if not keep.any():
         keep = known
-    at = table.filter(pl.Series(keep)).sort("at_step", "first", "position")
-    order = at["position"].to_numpy()
-    change = np.flatnonzero(np.diff(at["first"].to_numpy(), prepend=-1))
-    sizes = np.diff(np.append(change, len(at)))
-    per_step = np.bincount(step[order[change]], minlength=len(phases))
+    table = _columns(rollouts, r.row, at[keep], step[keep]).sort("at_step", "first", "position")
+    order = table["position"].to_numpy()
+    change = np.flatnonzero(np.diff(table["first"].to_numpy(), prepend=-1))
+    sizes = np.diff(np.append(change, len(table)))
+    per_step = np.bincount(table["at_step"].to_numpy()[change], minlength=len(phases))
     if (per_step == 0).any():  # a step of which nothing is left is no step
         phases = [g for g, n in zip(phases, per_step.tolist(), strict=True) if n]
         per_step = per_step[per_step > 0]
-    named = bool(at["named"].all())
+    named = bool(table["named"].all())
     grouped = named and bool((sizes > 1).any())
-    prompt = at["prompt_id"]
-    reward = _optional(at["reward"])
-    right = at["correct"]
+    prompt = table["prompt_id"]
+    reward = _optional(table["reward"])
+    right = table["correct"]
     cut = np.zeros(len(order), np.bool_) if r.truncated is None else r.truncated[order] == 1
     w = make_workload(
         lengths[order],
@@ -73,7 +73,7 @@ def _from_rollouts(
         prompts=_prompts(r.prompt, order),
         reward=reward,
         prompt=None if prompt.null_count() else prompt.to_numpy().astype(np.uint64)[change],
-        delay=_optional(at["tool_s"], fill=0.0),
+        delay=_optional(table["tool_s"], fill=0.0),
     )
     w = replace(
         w,
@@ -86,8 +86,9 @@ def _from_rollouts(
     )
 
 
-def _columns(rollouts: pl.LazyFrame, row: Ints, step: Ints) -> pl.DataFrame:
-    """What groups are made from, in the order of the run's rollouts."""
+def _columns(rollouts: pl.LazyFrame, row: Ints, at: Ints, step: Ints) -> pl.DataFrame:
+    """What groups are made from, of the run's rollouts `at`; read column by column: the others may be
+    many."""
     names = set(rollouts.collect_schema().names())
     kinds = {
         "group_id": pl.UInt64,
@@ -96,11 +97,13 @@ def _columns(rollouts: pl.LazyFrame, row: Ints, step: Ints) -> pl.DataFrame:
         "tool_s": pl.Float64,
         "correct": pl.Boolean,
     }
-    table = rollouts.select(
-        [pl.col(c).cast(t, strict=False) for c, t in kinds.items() if c in names]
-    ).collect()
-    table = table.with_columns([pl.lit(None, dtype=t).alias(c) for c, t in kinds.items() if c not in names])
-    table = table[row].with_columns(at_step=pl.Series(step), position=pl.int_range(pl.len(), dtype=pl.Int64))
+    found = [
+        rollouts.select(pl.col(c).cast(t, strict=False)).collect().to_series()[row[at]]
+        if c in names
+        else pl.repeat(None, len(at), dtype=t, eager=True).alias(c)
+        for c, t in kinds.items()
+    ]
+    table = pl.DataFrame([*found, pl.Series("at_step", step), pl.Series("position", at)])
     key = pl.coalesce("group_id", "prompt_id")
     first = pl.col("position").min().over("at_step", key)
     return table.with_columns(

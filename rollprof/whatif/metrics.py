@@ -71,6 +71,12 @@ def figures(policy: Floats, base: Floats, *, carries: bool) -> dict[str, Floats]
         }
 
 
+def totals(found: Sums) -> dict[str, float]:
+    """Every figure over all steps."""
+    total = figures(found.policy.sum(axis=0), found.base.sum(axis=0), carries=found.carries)
+    return {name: float(value) for name, value in total.items()}
+
+
 def bootstrap(found: Sums, seed: int = 0) -> dict[str, Interval]:
     """95 % intervals of all figures when blocks of whole steps are drawn anew (circular blocks).
 

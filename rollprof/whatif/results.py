@@ -116,8 +116,8 @@ class Tail:
 
 @dataclass(frozen=True, slots=True)
 class WhatIf:
-    """Everything `rollprof whatif` shows. `unit` is that of lengths; `replayed` how many rounds a policy
-    that carries work over was measured for."""
+    """Everything `rollprof whatif` shows. `unit` is that of lengths. `steps` and `rollouts` were replayed,
+    of `of_steps` that the run has (None: all of them)."""
 
     calibration: Calibration
     baseline: BaselineResult
@@ -132,3 +132,4 @@ class WhatIf:
     unit: str
     whole_step: bool
     notes: Sequence[str] = ()
+    of_steps: int | None = None

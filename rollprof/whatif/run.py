@@ -23,6 +23,7 @@ from rollprof.whatif.load import Loaded, load_workload
 from rollprof.whatif.prior import prior_cost
 from rollprof.whatif.results import BaselineResult, Interval, PolicyResult, WhatIf
 from rollprof.whatif.samples import fit_samples
+from rollprof.whatif.sampling import sampled
 from rollprof.whatif.setting import Engines, Setting, Trainer
 from rollprof.whatif.tail import tail_of
 from rollprof.whatif.timed import step_times
@@ -37,7 +38,8 @@ INVARIANCE = "lengths are taken not to react to the policy: no learning, no drif
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the user asked for. `policies` as typed (`april:over=2`); none means the usual set."""
+    """What the user asked for. `policies` as typed (`april:over=2`); none means the usual set. `sample`:
+    steps to replay, evenly spaced; None for all that a run affords."""
 
     policies: Sequence[str] = ()
     engines: int | None = None
@@ -47,6 +49,7 @@ class Options:
     max_off_policy: float | None = None
     max_bias: float | None = None
     force: bool = False
+    sample: int | None = None
 
 
 Progress = Callable[[int, int], None]
@@ -67,7 +70,8 @@ def whatif(
         raise UsageProblem("--gpu and --model go together", hint="--gpu H100 --model 7B")
     run = _with_options(load_run(tables, settings, settings.split), options)
     phases = generations(run)
-    loaded = load_workload(tables.rollouts, run, phases)
+    picked = sampled(run, phases, options.sample)
+    loaded = load_workload(tables.rollouts, run, picked.phases)
     if loaded is None:
         raise InputProblem(
             "nothing to replay: the log has neither lengths of rollouts nor mean and longest of steps"
@@ -105,12 +109,16 @@ def whatif(
         tail=tail,
         framework=str(tables.meta.get("framework") or ""),
         steps=plain.workload.n_steps,
+        of_steps=picked.of if picked.note else plain.workload.n_steps,
         rollouts=len(plain.workload.lengths),
         engines=plain.engines.count,
         slots=plain.engines.slots,
         unit=run.rollouts.unit,
         whole_step=trainer.known,
-        notes=_notes(run, loaded, fitted, trainer, options, multi_turn=multi_turn, waits=waits),
+        notes=(
+            *((picked.note,) if picked.note else ()),
+            *_notes(run, loaded, fitted, trainer, options, multi_turn=multi_turn, waits=waits),
+        ),
     )
 
 

@@ -74,6 +74,7 @@ def test_at_the_cap_tail_remedies_gain_little(on):
 def test_where_whole_prompts_are_long_prompt_level_remedies_come_first(on):
     tail, advice, results = on["spread_prompts"]
     assert tail.kind == "prompts"
+    assert "On this run: length-aware 1." in advice[0].text
     assert advice[1].policy in ("length-aware", "rollpacker")
     assert results["length-aware", "probe"].speedup > 1.0
 
@@ -97,7 +98,7 @@ def test_the_bound_is_said_and_holds_at_equal_work_in_flight(on):
         del tail
         base = results["baseline",]
         most = 1 / (1 - base.effective_idle)
-        assert f"{most:.2f}x" in advice[0].text
+        assert f"No tail remedy gains more than {most:.2f}x" in advice[0].text
         for key, r in results.items():
             # placement, partial rollouts and tail batching have no more in flight than the baseline
             if key[0] in ("partial", "length-aware") and r.speedup is not None:

@@ -244,5 +244,12 @@ def test_few_steps_have_intervals_from_replays():
     found = asked(lengths_run(steps=2), "april:over=1.5")
     april = next(p for p in found.policies if p.name == "april")
     low, high = april.interval
-    assert low < high
+    assert low < april.speedup < high
     assert asked(lengths_run(steps=2), "april:over=1.5").policies == found.policies  # reproducible
+
+
+@pytest.mark.parametrize("steps", [1, 12])
+def test_every_figure_lies_within_its_interval(steps):
+    for p in asked(lengths_run(steps=steps)).policies:
+        for name, (low, high) in p.intervals.items():
+            assert low - 1e-9 <= getattr(p, name) <= high + 1e-9, (p.name, p.parameters, name)

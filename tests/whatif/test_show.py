@@ -11,7 +11,10 @@ from test_run import asked, lengths_run, timed_run
 from rollprof.cli.app import main
 from rollprof.render.whatif_json import document, dumps
 from rollprof.render.whatif_terminal import render
+from rollprof.render.whatif_words import label, switch
+from rollprof.whatif.enable import ENABLE, FORK, enable
 from rollprof.whatif.policies.catalog import POLICIES
+from rollprof.whatif.results import Advice, PolicyResult
 
 KEYS = {
     "name",
@@ -55,7 +58,7 @@ def test_numbers_that_are_none_in_json_are_null(found):
     json.dumps(document(odd), allow_nan=False)
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+@pytest.mark.parametrize("width", [60, 80, 120, 140])
 def test_the_table_fits_and_marks_the_front_and_the_limits(found, width):
     text = render(found, width=width)
     assert max(map(len, text.splitlines())) <= width
@@ -110,3 +113,44 @@ def test_bad_usage_is_one_line_and_exit_2(arguments, says, tmp_path, monkeypatch
     err = capsys.readouterr().err
     assert says in err
     assert err.count("\n") == 1
+
+
+def test_nothing_in_the_table_is_cut(found):
+    for width, full in ((60, False), (80, False), (80, True), (140, True)):
+        table = render(found, width=width, full=full).split("Policies", 1)[1].split("What would fix", 1)[0]
+        assert "…" not in table
+        assert "factor=1.25" in table
+
+
+def test_a_wide_table_says_more_and_keeps_names_near_their_figures(found):
+    narrow, wide = render(found, width=80), render(found, width=140)
+    assert "eff. idle" in wide
+    assert "eff. idle" not in narrow
+    row = next(line for line in wide.splitlines() if " baseline " in line)
+    assert row.index("1.00x") < 50
+
+
+def test_short_names_leave_out_defaults():
+    def name(policy, **given):
+        return label(PolicyResult(policy, given), short=True)
+
+    assert name("rollpacker", eta_p=1.25, eta_r=1.0) == "rollpacker eta_p=1.25"
+    assert name("rollpacker", eta_p=1.25, eta_r=1.25) == "rollpacker eta_r=1.25"
+    assert name("rollpacker", eta_p=1.0, eta_r=1.25) == "rollpacker eta_p=1 eta_r=1.25"
+    assert name("truncate+partial", **{"truncate.cap": "p95"}) == "truncate+partial truncate.cap=p95"
+    assert label(PolicyResult("rollpacker", {"eta_p": 1.25, "eta_r": 1.0})) == "rollpacker eta_p=1.25 eta_r=1"
+
+
+def test_who_has_an_option_is_said_where_the_users_framework_has_none():
+    def lines(policy, framework):
+        return switch(Advice(policy, "", enable=enable(policy)), framework)
+
+    assert lines("truncate", "verl") == ["verl: data.max_response_length=N"]
+    assert lines("april", "trl") == ["trl: no option; an option in verl, slime (-v says which)"]
+    assert lines("partial", "generic") == ["an option in verl, openrlhf, slime (-v says which)"]
+    own, fork = lines("rollpacker", "verl")
+    assert own == "verl: no option"
+    assert fork.startswith("fork: RollPacker")
+    assert lines("length-aware", "generic") == []
+    for options in ENABLE.values():
+        assert set(options) - {FORK} == {"verl", "openrlhf", "trl", "slime"}

@@ -9,7 +9,8 @@ from typing import Any
 from rollprof import __version__
 from rollprof.doctor.results import Diagnosis
 from rollprof.render.as_json import plain
-from rollprof.render.json_schema import LEDGER, PROBLEM, Schema, closed, described, many
+from rollprof.render.json_schema import LEDGER, PROBLEM
+from rollprof.render.json_shapes import Schema, closed, described, many
 
 FORMAT = 1
 """1: first public form."""

@@ -9,7 +9,15 @@ from rollprof.render.numbers import percent, plural, seconds
 from rollprof.render.report.layout import axis, layout
 from rollprof.render.report.model import Block, Cell, Item, Items, Paragraph, Plot, Section, Table
 from rollprof.render.report.words import without_empty
-from rollprof.render.whatif_words import NO_REMEDY, best_of_each, calibrated, label, unanswered
+from rollprof.render.whatif_words import (
+    NO_REMEDY,
+    best_of_each,
+    calibrated,
+    label,
+    steps_replayed,
+    unanswered,
+)
+from rollprof.whatif.enable import options_of
 from rollprof.whatif.results import Advice, Interval, PolicyResult, WhatIf
 
 _QUESTION = "The same rollouts replayed under published remedies: what each would gain, and at what price."
@@ -56,7 +64,7 @@ def _baseline(found: WhatIf) -> str:
     took = ""
     if b.step_s is not None:
         took = f" takes {seconds(b.step_s)} {'a step' if found.whole_step else 'of generation a step'} and"
-    size = f"{plural(found.steps, 'step')}, {plural(found.rollouts, 'rollout')}, "
+    size = f"{steps_replayed(found)}, {plural(found.rollouts, 'rollout')}, "
     size += plural(found.engines, "engine") + (f" of {plural(found.slots, 'slot')}" if found.slots else "")
     cost = calibrated(found.calibration)
     return (
@@ -190,6 +198,6 @@ def _advice(found: WhatIf) -> Iterator[Block]:
 
 
 def _enable(advice: Advice, framework: str) -> str:
-    """The option of the run's own framework; of all where it is none of them."""
-    own = {k: v for k, v in advice.enable.items() if k == framework} or advice.enable
-    return "; ".join(f"{name}: {option}" for name, option in own.items())
+    """The option of the run's own framework; those of others where it has none, or is none of them."""
+    shown = options_of(advice.enable, framework)
+    return "; ".join(f"{name}: {option}" for name, option in shown.items())
