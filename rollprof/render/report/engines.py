@@ -87,9 +87,11 @@ def _words(analysis: Analysis, samples: SampleCurves, drawn: int) -> str:
     which = (
         f" The {drawn} engines with the most idle slots are drawn." if drawn < len(samples.engines) else ""
     )
+    queued = any(any(curve.waiting) for curve in samples.engines)
+    dotted = " The dotted line adds the requests that wait for a slot." if queued else ""
     return (
         f"{plural(len(samples.windows), 'generation')} of {plural(len(samples.engines), 'engine')}; shaded "
-        f"are decode slots that were empty meanwhile{empty}.{which}"
+        f"are decode slots that were empty meanwhile{empty}.{dotted}{which}"
     )
 
 
@@ -116,7 +118,7 @@ def _table(analysis: Analysis, drawn: Sequence[tuple[str, EngineCurve]]) -> Tabl
         Table(
             ("engine", "in the plot", *(n for n, _ in COLUMNS)),
             tuple(rows),
-            "Each engine, the one with the most idle slots first",
+            "Each engine, idlest first",
             f"{left:,} more engines are less idle." if left > 0 else "",
         )
     )

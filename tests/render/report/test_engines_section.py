@@ -99,6 +99,17 @@ def test_generations_are_shaded_up_to_the_slots_and_what_runs_stands_before_it(m
     assert look["xaxis"]["title"]["text"] == "seconds since the first sample"
 
 
+def test_requests_that_wait_are_a_dotted_line_above(make: Make) -> None:
+    a = sampled(make, 1)
+    assert a.samples is not None
+    queue = replace(a.samples.engines[0], waiting=(6.0, 2.0, 0.0, 0.0, 0.0, 0.0, 0.0))
+    plot = plot_of(replace(a, samples=replace(a.samples, engines=[queue])))
+    waiting = next(t for t in plot.specs[""]["data"] if t.get("name") == "waiting")
+    assert waiting["y"] == [10, 5, 1, 0, 4, 2, 0]
+    assert plot.specs[""]["layout"]["yaxis"]["range"] == [0, pytest.approx(11)]
+    assert "dotted line adds the requests that wait" in plot.text
+
+
 def test_many_engines_draw_the_idlest_and_list_all(make: Make) -> None:
     a = sampled(make, 40)
     plot = plot_of(a)
