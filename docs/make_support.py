@@ -66,6 +66,7 @@ _VERL_CONFIG = f"{_VERL}::test_everything_a_release_writes"
 _TRL_AGREE = f"{_TRL}::test_the_parts_are_one_run_and_agree"
 _TRL_SAVED = f"{_TRL}::test_the_whole_is_what_the_trainer_saved"
 _TRL_ALONE = f"{_TRL}::test_a_sink_alone_says_the_same"
+_TRL_TRACKED = f"{_TRACKED}::test_trl_s_columns_in_trackers_that_transformers_reaches"
 _TRL_TABLES = f"{_TRL}::test_the_dump_and_the_tables_hold_the_same_rollouts"
 _VERL_TRACKERS = "tests/conformance/test_verl_trackers.py::test_trackers"
 _VERL_SPELLING = f"{_TRACKED}::test_verl_s_wandb_settings_and_mlflow_s_spelling"
@@ -191,6 +192,7 @@ ROWS = (
             "TensorBoard": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "out/runs")),
             "wandb": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "wandb")),
             "mlflow": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "mlruns")),
+            "SwanLab": _of(MADE, *_ids(_TRL_TRACKED, "swanlab")),
             "settings": _of(OWN, _TRL_SAVED),
         },
         ("trackio",),
@@ -211,7 +213,8 @@ ROWS = (
             )
             for sink in ("console", "file", "dump", "TensorBoard", "settings")
         }
-        | {"wandb": _of(MADE, f"{_TRACKED}::test_trl_s_timers_belong_to_the_log_that_follows", _SAME)},
+        | {"wandb": _of(MADE, f"{_TRACKED}::test_trl_s_timers_belong_to_the_log_that_follows", _SAME)}
+        | {name: _of(MADE, *_ids(_TRL_TRACKED, name.lower())) for name in ("mlflow", "trackio", "SwanLab")},
     ),
     Row(
         "TRL",
@@ -224,6 +227,7 @@ ROWS = (
             "wandb": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "wandb")),
             "mlflow": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "mlruns")),
             "trackio": _of(OWN, _TRL_AGREE, *_ids(_TRL_ALONE, "trackio")),
+            "SwanLab": _of(MADE, *_ids(_TRL_TRACKED, "swanlab")),
             "settings": _of(OWN, _TRL_SAVED),
         },
     ),

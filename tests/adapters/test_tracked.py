@@ -79,6 +79,54 @@ def test_the_same_columns_whatever_the_tracker(tmp_path: Path, adapter: str, key
     }
 
 
+@pytest.mark.parametrize("tracker", ["mlflow", "trackio", "swanlab"])
+def test_trl_s_columns_in_trackers_that_transformers_reaches(tmp_path: Path, tracker: str) -> None:
+    log = {1: {**TRL, "train/step_time": 7.5}, 2: {**TRL, "train/reward": 0.75, "train/step_time": 8.5}}
+    path = {"mlflow": mlflow_run, "trackio": trackio_base, "swanlab": swanlab_log}[tracker](tmp_path, log)
+    found = steps(parts(path, adapter="trl")[0])
+    assert [found[(s, "train")]["reward_mean"] for s in (1, 2)] == [0.5, 0.75]
+    assert [found[(s, "train")]["step_s"] for s in (1, 2)] == [7.5, 8.5]
+    assert found[(2, "train")]["response_tokens_max"] == 300.0
+
+
+def mlflow_run(folder: Path, log: Mapping[int, Mapping[str, float]]) -> Path:
+    """In mlflow's file store, where transformers leaves out `train/`."""
+    run = folder / "mlruns" / "0" / "run"
+    for key in log[1]:
+        file = run / "metrics" / key.removeprefix("train/")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("".join(f"{1000 * s} {values[key]} {s}\n" for s, values in log.items()))
+    (run / "meta.yaml").write_text("run_id: abc\nrun_name: x\n")
+    return run / "meta.yaml"
+
+
+def trackio_base(folder: Path, log: Mapping[int, Mapping[str, float]]) -> Path:
+    """In trackio's database, whose `step` is its own count."""
+    db = sqlite3.connect(folder / "p.db")
+    columns = "id INTEGER, run_id TEXT, timestamp TEXT, run_name TEXT, step INT, metrics TEXT"
+    db.execute(f"CREATE TABLE metrics ({columns})")
+    for s, values in log.items():
+        row = json.dumps({**values, "train/global_step": s})
+        stamp = f"2026-11-30T20:59:{10 + s}+00:00"
+        db.execute("INSERT INTO metrics VALUES (?,'r',?,'name',?,?)", (s, stamp, 2 * s, row))
+    db.commit()
+    db.close()
+    return folder / "p.db"
+
+
+def swanlab_log(folder: Path, log: Mapping[int, Mapping[str, float]]) -> Path:
+    """In SwanLab's own log."""
+    records = [write.blob(10, write.blob(1, "project") + write.blob(10, "r9"))]
+    for s, values in log.items():
+        for key, value in values.items():
+            head = write.blob(1, key) + write.number(2, s) + write.number(3, 1)
+            held = write.blob(4, write.stamp(T + s)) + write.blob(5, write.double(1, value))
+            records.append(write.blob(13, head + held))
+    path = folder / "run-r9.swanlab"
+    path.write_bytes(write.framed(records, b":SWL", 0xE1D6))
+    return path
+
+
 def test_nobody_claims_the_scalars_of_something_else(tmp_path: Path) -> None:
     keys = {"loss": 1.0, "accuracy": 0.5, "epoch": 1.0, "train/loss": 1.0, "actor/lr": 1e-6}
     path = write.event_log(tmp_path / "e", {1: keys})
@@ -154,6 +202,7 @@ def test_trl_s_timers_belong_to_the_log_that_follows(tmp_path: Path) -> None:
     assert [found[(s, "train")].get("step_s") for s in (1, 2, 3)] == [None, None, 12.5]
     notes = interpret([part], {}, {}).notes
     assert any("from log to log by the tracker's clock" in note for note in notes)
+    assert not any("step_time is the first process's" in note for note in notes)  # there is none
     assert [r.step for r in part.metrics if r.key == timer] == [None] * 5
     assert part.config["log.last_step"] == 3
 

@@ -156,7 +156,7 @@ def _notes(
     if clocked is not None:
         shared = "; steps between two bars share their mean" if clocked == "shared" else ""
         yield f"step_s is from the progress bar, which counts whole seconds{shared}"
-    elif not conditions.asynchronous and any("step_s" in row for row in rows.values()):
+    elif not conditions.asynchronous and any(value(own, "step_time") is not None for own in logs.values()):
         yield (
             "step_time is the first process's: it holds the waiting for the others, and leaves out the "
             "optimizer step, data loading, evaluation and saving"
