@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from rollprof.analyzers.results import Analysis
     from rollprof.analyzers.tables import Settings, Tables
     from rollprof.assemble.build import BuildOptions, Plan
+    from rollprof.assemble.following import Look
     from rollprof.compare.change import Aggregate
     from rollprof.compare.comparison import Comparison
     from rollprof.doctor.anonymous.sample import Sample
@@ -108,6 +109,30 @@ def convert(
         if fresh is not None:
             return fresh
     return _built(plan, target, options, progress)
+
+
+def follow(
+    paths: Sequence[str], *, options: OpenOptions | None = None, interval: float = 2.0
+) -> Iterator[Look]:
+    """A run that is being written, looked at every `interval` seconds without end: `look.dataset` is the run
+    so far whenever something changed. Only new bytes of rollouts are read, and a last line without its end
+    waits; the dataset on disk is whole at every moment. Raises RollprofError for what time will not heal.
+    """
+    from rollprof.assemble.following import follow as looks
+
+    options = options or OpenOptions()
+    if any(is_dataset(path) for path in paths):
+        raise UsageProblem("a dataset does not grow", hint="follow the logs")
+    if not paths:
+        raise UsageProblem("no run given to follow", hint="rollprof analyze --follow RUN")
+    return looks(
+        paths,
+        replace(_build_options(options), follow=True),
+        options.output or DEFAULT_DATASET,
+        interval=interval,
+        force=options.force,
+        workers=options.workers,
+    )
 
 
 def _build_options(options: OpenOptions) -> BuildOptions:
@@ -354,6 +379,7 @@ __all__ = [
     "convert",
     "default_dataset",
     "diagnose",
+    "follow",
     "open_run",
     "report",
     "tables_of",

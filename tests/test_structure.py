@@ -25,7 +25,7 @@ ANYWHERE = ("rollprof.errors", "rollprof.config")
 """Importable from every layer, and standing on nothing but each other."""
 
 LAYERS: tuple[tuple[str, ...], ...] = (
-    ("rollprof.schema.tables", "rollprof.schema.ledger"),
+    ("rollprof.schema.tables", "rollprof.schema.exchange", "rollprof.schema.ledger"),
     ("rollprof.sources",),
     ("rollprof.adapters",),
     ("rollprof.parallel",),

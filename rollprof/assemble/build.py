@@ -88,7 +88,7 @@ def prepare(arguments: Sequence[str], options: BuildOptions) -> Plan:
     Raises InputProblem when nothing usable is there or several runs are and none was chosen.
     """
     parse_overrides(options.config)
-    return planned(survey(arguments, options.framework, options.columns), options)
+    return planned(survey(arguments, options.framework, options.columns, follow=options.follow), options)
 
 
 def planned(found: Survey, options: BuildOptions) -> Plan:

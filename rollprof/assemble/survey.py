@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rollprof.adapters import registry
@@ -17,6 +18,7 @@ from rollprof.assemble.series import Series, group_series, peek
 from rollprof.errors import InputProblem
 from rollprof.parallel.tasks import ConvertOptions
 from rollprof.schema.ledger import Ledger
+from rollprof.sources.opening import last_line_end, up_to
 from rollprof.sources.records import SniffedFile
 
 
@@ -40,20 +42,39 @@ class Survey:
         return any(c.series or any(_tells(p) for p in c.parts) for c in self.runs)
 
 
+def _whole_lines(found: Recognised) -> dict[str, int]:
+    """Where the last whole line of each growing text ends. Settings are written at once."""
+    growing = [
+        item.file
+        for item in found.inputs
+        if item.file.kind in ("text", "json_lines")
+        and item.file.compression == "none"
+        and item.claim.role != "config"
+    ]
+    return {file.path: last_line_end(file.path, 0, Path(file.path).stat().st_size) for file in growing}
+
+
 def _tells(part: MetricPart) -> bool:
     return bool(part.engines) if part.claim.hints.get(SAMPLES) else bool(part.metrics)
 
 
 def survey(
-    arguments: Sequence[str], framework: str | None, columns: Mapping[str, str], *, lenient: bool = False
+    arguments: Sequence[str],
+    framework: str | None,
+    columns: Mapping[str, str],
+    *,
+    lenient: bool = False,
+    follow: bool = False,
 ) -> Survey:
     """Recognise the inputs, read metrics and configurations, and find the runs.
 
     Raises InputProblem where no file is recognised; with `lenient` only where there is no file.
+    `follow`: files are being written, and a last line without its end waits.
     """
     ledger = Ledger()
     found = (look if lenient else recognise)(arguments, framework, columns, ledger)
-    parts = _read_parts(found, ledger)
+    with up_to(_whole_lines(found) if follow else {}):
+        parts = _read_parts(found, ledger)
     convert = ConvertOptions(columns=columns)
     series = group_series(found.inputs)
     runs = candidates(

@@ -10,6 +10,7 @@ Examples:
   rollprof analyze outputs/grpo            a directory with console log, metrics and dumps
   rollprof analyze train.log --config gpus=16
   rollprof analyze run.jsonl --map response_tokens=len --map reward=score
+  rollprof analyze --follow outputs/grpo   a run that is being written, until Ctrl-C
   rollprof analyze run.jsonl --json | jq .figures.slot_idle
 """
 
@@ -32,6 +33,8 @@ def analyze(
     allow_modelled: o.AllowModelled = None,
     gpu_hour_cost: o.GpuHourCost = None,
     keep_text: o.KeepText = None,
+    follow: o.Follow = False,
+    interval: o.Interval = None,
     force: o.Force = False,
     quiet: o.Quiet = None,
     verbose: o.Verbose = None,
@@ -57,6 +60,11 @@ def analyze(
         verbose=verbose,
         force=force,
     )
+    if follow or interval is not None:
+        from rollprof.cli.following import watch
+
+        watch(runs, options, json=json, follow=follow, interval=interval)
+        return
     from rollprof.cli.reading import analysed, open_dataset, shown
 
     dataset = open_dataset(runs, options)

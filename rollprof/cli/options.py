@@ -71,6 +71,13 @@ Quiet = Annotated[bool | None, typer.Option("--quiet", "-q", help="No progress a
 Verbose = Annotated[
     bool | None, typer.Option("--verbose", "-v", help="Every finding, every problem of the input.")
 ]
+Follow = Annotated[
+    bool, typer.Option("--follow", help="Read on while the run is being written, until Ctrl-C.")
+]
+Interval = Annotated[
+    float | None,
+    typer.Option("--interval", metavar="SECONDS", help="Time between looks of --follow (default: 2)."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON (its schema: rollprof schema --json).")]
 IdleFigure = Annotated[
     str | None,

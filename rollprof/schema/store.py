@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollprof.errors import DatasetProblem, UsageProblem
+from rollprof.schema.exchange import exchange
 from rollprof.schema.ledger import Ledger
 from rollprof.schema.tables import (
     BY_NAME,
@@ -343,23 +344,30 @@ def _flush(writer: Any, pending: list[pa.Table]) -> int:
 
 
 def _replace(work: Path, target: Path) -> None:
-    """Move `work` to `target`. A directory cannot be renamed over a full one, so the old one steps aside."""
+    """Move `work` to `target`, in one move where the system can exchange two names. Elsewhere the old one
+    steps aside first, because a directory cannot be renamed over a full one."""
     if target.is_symlink():
         target = target.resolve()
-    aside: Path | None = None
-    if target.exists():
-        aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent))
-        aside.rmdir()
-        os.rename(target, aside)  # noqa: PTH104 - both names matter here
+    if not target.exists():
+        os.rename(work, target)  # noqa: PTH104 - both names matter here
+        return
+    if exchange(work, target):
+        _remove(work)
+        return
+    aside = Path(tempfile.mkdtemp(prefix=f".{target.name}.old-", dir=target.parent))
+    aside.rmdir()
+    os.rename(target, aside)  # noqa: PTH104
     try:
         os.rename(work, target)  # noqa: PTH104
-    except OSError:
-        if aside is not None:
-            with suppress(OSError):
-                os.rename(aside, target)  # noqa: PTH104
+    except BaseException:  # also Ctrl-C: the old one goes back
+        with suppress(OSError):
+            os.rename(aside, target)  # noqa: PTH104
         raise
-    if aside is not None:
-        if aside.is_dir():
-            shutil.rmtree(aside, ignore_errors=True)
-        else:
-            aside.unlink()
+    _remove(aside)
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink()

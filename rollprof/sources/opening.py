@@ -14,8 +14,11 @@ import os
 import shutil
 import sys
 import tempfile
+from collections.abc import Iterator, Mapping
+from contextvars import ContextVar
 from hashlib import blake2b
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO, Literal, cast
 
 from rollprof.errors import InputProblem
@@ -26,6 +29,8 @@ Compression = Literal["none", "gz", "zst"]
 BUFFER = 1 << 20
 EDGE = 64 << 10
 """Bytes at either end of a file that its fingerprint covers."""
+
+_ENDS: ContextVar[Mapping[str, int]] = ContextVar("ends", default=MappingProxyType({}))
 
 _MAGIC: tuple[tuple[bytes, Compression], ...] = ((b"\x1f\x8b", "gz"), (b"\x28\xb5\x2f\xfd", "zst"))
 
@@ -38,6 +43,44 @@ def detect_compression(path: str) -> Compression:
         if start.startswith(magic):
             return compression
     return "none"
+
+
+@contextlib.contextmanager
+def up_to(ends: Mapping[str, int]) -> Iterator[None]:
+    """Inside, `open_bytes` ends these files at these bytes: what follows is still being written."""
+    token = _ENDS.set(ends)
+    try:
+        yield
+    finally:
+        _ENDS.reset(token)
+
+
+class _Bounded(io.RawIOBase):
+    """The bytes of a plain file up to `end`."""
+
+    def __init__(self, file: BinaryIO, end: int) -> None:
+        self._file, self._end = file, end
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        room = max(0, self._end - self._file.tell())
+        data = self._file.read(min(room, len(buffer)))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        if whence == os.SEEK_END:
+            return self._file.seek(self._end + offset)
+        return self._file.seek(offset, whence)
+
+    def close(self) -> None:
+        self._file.close()
+        super().close()
 
 
 def open_plain(path: str) -> BinaryIO:
@@ -56,7 +99,8 @@ def open_bytes(path: str, compression: str = "none") -> BinaryIO:
     """
     file = open_plain(path)
     if compression == "none":
-        return file
+        end = _ENDS.get().get(path)
+        return file if end is None else cast(BinaryIO, io.BufferedReader(_Bounded(file, end), BUFFER))
     raw = Unpacking(file, Gzip() if compression == "gz" else Zstd())
     return cast(BinaryIO, io.BufferedReader(raw, BUFFER))
 

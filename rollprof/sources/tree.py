@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rollprof.errors import InputProblem
+from rollprof.errors import InputProblem, UsageProblem
 from rollprof.schema.tables import ROLLOUTS, STEPS
 from rollprof.sources.databases import SHM, WAL
 from rollprof.sources.mlflow import ANCHOR, is_run_folder
@@ -54,6 +54,27 @@ def find_files(arguments: Sequence[str]) -> list[SniffedFile]:
     if len(files) <= MANY:
         return files
     return [replace(file, objects=file.objects[:FEW_OBJECTS]) for file in files]
+
+
+def stamps(arguments: Sequence[str]) -> frozenset[tuple[str, int, int, int]]:
+    """(path, size, time of change in ns, inode) of every file that the arguments lead to now, none of them
+    opened. Empty where an argument leads nowhere yet. Raises UsageProblem for what cannot be looked at twice.
+    """
+    found = set()
+    for argument in arguments:
+        path = Path(argument).expanduser()
+        if argument == STDIN or (path.exists() and not (path.is_dir() or path.is_file())):
+            raise UsageProblem(f"{argument} can be read only once", hint="--follow takes files and folders")
+        try:
+            for name, _ in _of_argument(argument):
+                info = Path(name).stat()
+                found.add((name, info.st_size, info.st_mtime_ns, info.st_ino))
+        except FileNotFoundError:
+            continue  # gone while we looked
+        except InputProblem:
+            if _REMOTE.match(argument):
+                raise
+    return frozenset(found)
 
 
 def natural_key(path: str) -> tuple[NaturalKey, ...]:
