@@ -7,7 +7,7 @@ GPUs of their own, the rollout's) count.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from rollprof.adapters import values
@@ -109,13 +109,7 @@ def _gpus(evidence: Evidence, reading: Reading, alarms: list[Alarm]) -> dict[str
             gpus = said or Fact(value, "config", f"{stated.how}, confirmed by {how}")
         else:
             gpus = said or Fact(value, "derived", f"{how}; {stated.how} says {stated.value}")
-            alarms.append(
-                Alarm(
-                    "gpus-disagree",
-                    f"the configuration says {stated.value} GPUs ({stated.how}), the step lines give {value}",
-                    {"config": stated.value, "derived": value, "steps": found.steps},
-                )
-            )
+        alarms += _doubted(said, stated, value, found.steps)
     facts: dict[str, Fact | None] = {"gpus": gpus}
     if reading.separate:
         facts["trainer_gpus"] = trainer
@@ -124,6 +118,17 @@ def _gpus(evidence: Evidence, reading: Reading, alarms: list[Alarm]) -> dict[str
             rest = gpus.value - trainer.value
             facts["rollout_gpus"] = Fact(rest, "derived", f"all GPUs without {trainer.how}")
     return facts
+
+
+def _doubted(said: Fact | None, stated: Fact | None, derived: int, steps: int) -> Iterator[Alarm]:
+    """GPUs that the step lines contradict. The user's word settles what the configuration says, not what the
+    log computed with."""
+    claim = said or stated
+    if claim is not None and claim.value != derived:
+        who = claim.how if claim is said else f"the configuration says {claim.value} GPUs ({claim.how})"
+        text = f"{who}, the step lines give {derived}" + (" GPUs" if claim is said else "")
+        evidence = {"user" if claim is said else "config": claim.value, "derived": derived, "steps": steps}
+        yield Alarm("gpus-disagree", text, evidence)
 
 
 def _rollout_pool(reading: Reading) -> Fact | None:

@@ -108,6 +108,16 @@ def test_disagreement_is_an_alarm_and_the_step_lines_win(interpret: Interpret) -
     assert reading.facts["responses_per_step"].value == 640
 
 
+@pytest.mark.parametrize(("said", "doubted"), [(24, None), (16, 16), (64, 64)])
+def test_the_users_word_settles_the_configuration_but_not_the_step_lines(
+    interpret: Interpret, said: int, doubted: int | None
+) -> None:
+    reading = interpret({1: step(n=5120, gpus=24)}, config=CONFIG, overrides={"gpus": said})
+    found = [dict(a.evidence) for a in reading.alarms if a.code == "gpus-disagree"]
+    assert found == ([{"user": doubted, "derived": 24, "steps": 1}] if doubted else [])
+    assert reading.facts["gpus"].value == said
+
+
 def test_the_user_has_the_last_word(interpret: Interpret) -> None:
     found = facts(
         interpret,
