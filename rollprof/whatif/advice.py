@@ -144,11 +144,8 @@ def _remark(tail: Tail, baseline: BaselineResult, gains: str) -> Advice:
     )
     icc = "" if tail.icc is None else f"ICC of log length {tail.icc:.2f}"
     texts = {
-        "capped": (
-            f"Lengths are bound by the cap: the longest is {tail.max_over_median:.1f} times the median and "
-            f"{_percent(tail.truncated_share)} are cut. Tail remedies gain little here; a faster engine, "
-            "larger batches or training beside generation do more."
-        ),
+        "capped": f"{_capped(tail)} Tail remedies gain little here; a faster engine, larger batches or "
+        "training beside generation do more.",
         "runaway": (
             f"Single responses run away: the longest is {tail.max_over_p99:.0f} times the 99th percentile "
             f"and {tail.max_over_median:.0f} times the median. Cut them: a lower cap or repetition detection."
@@ -170,6 +167,13 @@ def _remark(tail: Tail, baseline: BaselineResult, gains: str) -> Advice:
     }
     fitting = gains if tail.kind in ("prompts", "responses") else ""
     return Advice("baseline", f"{texts[tail.kind]}{fitting} {bound}", why)
+
+
+def _capped(tail: Tail) -> str:
+    ratio = f"the longest is {tail.max_over_median:.1f} times the median"
+    if tail.truncated_share < 0.005:
+        return f"Lengths are much alike: {ratio}."
+    return f"Lengths are bound by the cap: {ratio} and {_percent(tail.truncated_share)} are cut at it."
 
 
 def _remedy(r: PolicyResult, baseline: BaselineResult) -> Advice:

@@ -104,7 +104,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class Tail:
-    """The tail of the lengths: pooled ratios, the share cut at the cap, and the ICC of log lengths."""
+    """The tail of the lengths: pooled ratios, the share cut at a common cap, and the ICC of log lengths."""
 
     max_over_median: float
     p99_over_p50: float

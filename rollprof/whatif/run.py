@@ -11,6 +11,7 @@ import numpy as np
 from rollprof.analyzers.generations import Generation, generations
 from rollprof.analyzers.idle.evidence import gather, tools_in_the_way
 from rollprof.analyzers.idle.phase import calibrate as calibrate_steps
+from rollprof.analyzers.missing import said
 from rollprof.analyzers.run_data import RunData, load_run
 from rollprof.analyzers.tables import Settings, Tables
 from rollprof.errors import InputProblem, UsageProblem
@@ -74,7 +75,8 @@ def whatif(
     loaded = load_workload(tables.rollouts, run, picked.phases)
     if loaded is None:
         raise InputProblem(
-            "nothing to replay: the log has neither lengths of rollouts nor mean and longest of steps"
+            "nothing to replay: the log has neither lengths of rollouts nor mean and longest of steps",
+            hint=said("rollouts.response_tokens", tables.meta.get("brings") or {}) or None,
         )
     multi_turn = tools_in_the_way(run)
     fitted = _calibrated(run, phases, tables, options, multi_turn=multi_turn)

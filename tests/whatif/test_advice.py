@@ -12,7 +12,7 @@ from rollprof.model.decode import DecodeCost
 from rollprof.whatif.advice import advise, limited, pareto
 from rollprof.whatif.compose import usual
 from rollprof.whatif.evaluate import Evaluator
-from rollprof.whatif.results import BaselineResult, PolicyResult
+from rollprof.whatif.results import BaselineResult, PolicyResult, Tail
 from rollprof.whatif.setting import Engines, Setting
 from rollprof.whatif.tail import tail_of
 
@@ -103,6 +103,22 @@ def test_the_bound_is_said_and_holds_at_equal_work_in_flight(on):
             # placement, partial rollouts and tail batching have no more in flight than the baseline
             if key[0] in ("partial", "length-aware") and r.speedup is not None:
                 assert r.generation_speedup <= most * 1.02, key
+
+
+def test_limits_of_single_requests_are_no_cap():
+    w = distributions.spread_prompts()
+    each = replace(w, truncated=np.ones(len(w.lengths), bool))  # as where every request has its own limit
+    assert tail_of(w, groups_known=True).kind == "prompts"
+    assert tail_of(each, groups_known=True).kind == "prompts"
+    assert tail_of(each, groups_known=True).truncated_share < 0.05
+
+
+def test_lengths_that_are_alike_are_not_said_to_be_cut():
+    alike = Tail(1.4, 1.3, 1.1, 0.0, None, "capped")
+    base = BaselineResult(1.0, 1.0, 0.2, 0.0, 0.1, 1.0, 1.11)
+    assert advise(alike, base, [])[0].text.startswith("Lengths are much alike: the longest is 1.4 times")
+    cut = replace(alike, truncated_share=0.2)
+    assert "20 % are cut at it. Tail remedies gain little here" in advise(cut, base, [])[0].text
 
 
 def test_limits_are_respected():

@@ -14,7 +14,7 @@ from settings import play, result, setting, settings_, steps_of, workloads
 from rollprof.whatif.compose import parse
 from rollprof.whatif.evaluate import Evaluator
 from rollprof.whatif.policies.catalog import POLICIES
-from rollprof.whatif.setting import Trainer
+from rollprof.whatif.setting import Stream, Trainer
 
 few = settings(max_examples=40, deadline=None)
 SPECS = [
@@ -187,18 +187,30 @@ def test_one_step_off_is_bounded_by_the_sum_over_the_longer(s):
     assert base.total("step_s") / o.total("step_s") <= (Tg + Tt) / max(Tg, Tt) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("mode", ["rounds", "stream"])
 @few
-@given(workloads(rewards=True, steps=6))
-def test_dynamic_sampling_generates_at_least_one_over_q(w):
+@given(workloads(rewards=True, steps=6), st.sampled_from([1, 1.5]))
+def test_dynamic_sampling_generates_at_least_one_over_q_prompts_for_each_one_kept(mode, w, oversample):
     s = setting(w, (0, 1, 0.01, 0))
     assume(not parse("dapo").needs(s, multi_turn=False))
-    mixed = w.mixed()
-    for mode in ("rounds", "stream"):
-        o = play(s, f"dapo:mode={mode}")
-        assert o.total("generated") >= o.total("trained")
-        # whole passes over the log hold 1/q groups for each one that is kept
-        assert o.total("prompts") <= np.diff(w.steps).sum()
-    assert mixed.any()
+    launched = []
+    take = Stream.take
+
+    def recorded(self, n):
+        groups = take(self, n)
+        launched.extend(groups.tolist())
+        return groups
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Stream, "take", recorded)
+        o = play(s, f"dapo:mode={mode},oversample={oversample}")
+    q = w.mixed()[launched].mean()
+    kept = o.total("prompts")
+    assert kept > 0
+    assert len(launched) / kept >= 1 / q - 1e-9
+    assert o.total("generated") >= o.total("trained")
+    # all that is kept is worth training on, and a step never has more than its batch
+    assert (o.column("prompts") <= np.diff(w.steps)).all()
 
 
 def test_every_policy_is_listed_with_what_it_lacks():
