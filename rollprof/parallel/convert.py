@@ -6,6 +6,7 @@ Runs in worker processes: loads neither polars nor scipy, and keeps one batch of
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 from rollprof.adapters.base import BatchMapper, Dropped, MapperContext, RowMapper
@@ -16,7 +17,7 @@ from rollprof.parallel.tasks import ChunkResult, ChunkTask, Remark
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.columnar import COLUMNAR, rows_of
 from rollprof.sources.documents import read_json_document
-from rollprof.sources.lines import JsonBatch, read_json_batches, read_json_lines
+from rollprof.sources.lines import BATCH_LINES, JsonBatch, read_json_batches, read_json_lines
 from rollprof.sources.parquet import read_parquet
 from rollprof.sources.sniffing import keys_of
 
@@ -34,6 +35,9 @@ def convert_chunk(task: ChunkTask) -> ChunkResult:
     rows = _Rows(task, ledger)
     if task.file.kind in ("json_lines", "empty") and COLUMNAR not in task.claim.hints:
         for batch in read_json_batches(task.file, ledger, task.lo, task.hi):
+            rows.take_batch(batch)
+    elif task.file.kind == "parquet" and COLUMNAR not in task.claim.hints:
+        for batch in _row_batches(_records(task, ledger)):
             rows.take_batch(batch)
     else:
         for data, offset in records(task, ledger):
@@ -92,6 +96,12 @@ class _Rows:
         elif row.reason:
             self._ledger.dropped += 1
             remark(self.remarks, f"left out: {storable(row.reason)}", offset)
+
+
+def _row_batches(rows: Iterator[tuple[dict[str, Any], int]]) -> Iterator[JsonBatch]:
+    """Rows of a table, each of which was counted as read, many at a time."""
+    while some := list(islice(rows, BATCH_LINES)):
+        yield JsonBatch([data for data, _ in some], [number for _, number in some], whole=True)
 
 
 def mapper_for(task: ChunkTask) -> RowMapper:

@@ -56,7 +56,7 @@ def group_id(step: int | None, split: str, key: Any, prompt: int | None) -> int 
     `key` is whatever the log identifies a group by; None where it does not. None without either.
     """
     if key is not None:
-        name = key if isinstance(key, str) else canonical(key)
+        name = key if isinstance(key, str) else str(key) if type(key) is int else canonical(key)
         if name is not None:
             return text_id(f"{step} {split} group {name}")
     return None if prompt is None else text_id(f"{step} {split} prompt {prompt}")

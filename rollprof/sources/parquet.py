@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rollprof.errors import InputProblem
@@ -30,8 +30,11 @@ def open_parquet(path: str, name: str) -> pq.ParquetFile:
         ) from None
 
 
-def read_parquet(file: SniffedFile, ledger: Ledger, groups: range | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of the given row groups (all without `groups`) as dicts of plain Python values.
+def read_parquet(
+    file: SniffedFile, ledger: Ledger, groups: range | None = None, columns: Sequence[str] | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows of the given row groups (all without `groups`) as dicts of plain Python values, with all
+    columns or those named.
 
     Each row counts as one line read. A damaged row group is skipped with its place in the ledger; a file
     that cannot be opened at all raises InputProblem.
@@ -44,7 +47,9 @@ def read_parquet(file: SniffedFile, ledger: Ledger, groups: range | None = None)
             rows = opened.metadata.row_group(group).num_rows
             done = 0
             try:
-                for batch in opened.iter_batches(_batch_rows(opened, group), row_groups=[group]):
+                for batch in opened.iter_batches(
+                    _batch_rows(opened, group), row_groups=[group], columns=columns
+                ):
                     for row in batch.to_pylist():
                         done += 1
                         ledger.read += 1

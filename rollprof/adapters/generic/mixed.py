@@ -65,15 +65,20 @@ def read(file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
     found: dict[tuple[int, str], dict[str, tuple[float, int]]] = defaultdict(dict)
     differing: dict[str, int] = {}
     step_of = lookup(claim.hints[STEP_KEY]) if STEP_KEY in claim.hints else None
-    for record, offset in _records(file):
-        columns = resolve(record)
+    layouts: dict[tuple[str, ...], tuple[str | None, frozenset[str]]] = {}
+    for record, offset in _records(file, claim, of_step):
         step = values.integer(step_of(record)) if step_of else step_of_name(file.stem)
         if step is None:
             continue
-        alone = is_of_a_step(record, columns)
-        split = next((split_name(record[key]) for key in columns.get("split", ())), None)
-        known = found[step, EVAL if split == "eval" else ""]
-        for column in (COLUMNS if alone else OWN | of_step) & record.keys():
+        keys = tuple(record)
+        if keys not in layouts:
+            columns = resolve(keys)
+            own = COLUMNS if is_of_a_step(record, columns) else OWN | of_step
+            layouts[keys] = next(iter(columns.get("split", ())), None), own & record.keys()
+        split, wanted = layouts[keys]
+        evaluated = split is not None and split_name(record[split]) == "eval"
+        known = found[step, EVAL if evaluated else ""]
+        for column in wanted:
             value = values.number(record[column])
             if value is not None and known.setdefault(column, (value, offset))[0] != value:
                 differing.setdefault(column, offset)
@@ -91,13 +96,18 @@ def read(file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
     return [part]
 
 
-def _records(file: SniffedFile) -> Iterator[tuple[dict[str, Any], int]]:
+def _records(
+    file: SniffedFile, claim: Claim, of_step: frozenset[str]
+) -> Iterator[tuple[dict[str, Any], int]]:
     from rollprof.sources.lines import read_json
     from rollprof.sources.parquet import read_parquet
 
     counted = Ledger()  # the rollouts' reader counts the lines
     if file.kind == "parquet":
-        yield from ((row, 0) for row in read_parquet(file, counted))
+        step = claim.hints.get(STEP_KEY, "").partition(".")[0]
+        split = resolve(file.columns).get("split", ())
+        wanted = [c for c in file.columns if c == step or c in split or c in OWN | of_step]
+        yield from ((row, 0) for row in read_parquet(file, counted, columns=wanted))
     else:
         yield from ((record.data, record.offset) for record in read_json(file, counted))
 

@@ -41,13 +41,14 @@ class KeyMapper:
         self._components: list[str] = []
         self._step = step_of_name(context.stem)
         self._of_step = frozenset(context.hints.get(mixed.OF_STEP, "").split(","))
+        self._layouts: dict[tuple[str, ...], bool] = {}
         self._steps_too = mixed.STEPS_TOO in context.hints
         self._learn(context.keys)
 
     def __call__(self, record: dict[str, Any]) -> Row | Dropped:
         if not record.keys() <= self._known:
             self._learn(record)
-        if self._steps_too and mixed.is_of_a_step(record, resolve(record)):
+        if self._steps_too and self._is_of_a_step(record):
             return Dropped("")  # the reader of steps takes it
         row: list[Any] = [None] * len(COLUMNS)
         for at, convert, getters in self._take:
@@ -69,7 +70,9 @@ class KeyMapper:
         keys = set().union(*records)
         if not keys <= self._known:
             self._learn(keys)
-        if self._steps_too or any(len(getters) > 1 for _, _, getters in self._take):
+        if any(len(getters) > 1 for _, _, getters in self._take):
+            return None
+        if self._steps_too and any(map(self._is_of_a_step, records)):
             return None
         found: dict[str, columns.Column] = {}
         for at, convert, (get,) in self._take:
@@ -85,6 +88,12 @@ class KeyMapper:
             return None
         absent = [None] * len(records)
         return {name: found.get(name, absent) for name in COLUMNS}
+
+    def _is_of_a_step(self, record: Mapping[str, Any]) -> bool:
+        keys = tuple(record)
+        if keys not in self._layouts:
+            self._layouts[keys] = mixed.is_of_a_step(record, resolve(keys))
+        return self._layouts[keys]
 
     def _complete(self, row: list[Any], record: dict[str, Any]) -> None:
         """What follows from the other columns."""
