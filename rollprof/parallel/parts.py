@@ -319,7 +319,7 @@ def _name(key: bytes, lo: int) -> str:
 def _edges(path: str, lo: int, hi: int | None) -> bytes:
     digest = blake2b(digest_size=16)
     if hi is not None:
-        with open_plain(path) as file:
+        with open_plain(path, EDGE) as file:
             for start in (lo, max(lo, hi - EDGE)):
                 file.seek(start)
                 digest.update(file.read(min(EDGE, hi - start)))

@@ -27,6 +27,9 @@ from rollprof.sources.unpacking import Gzip, Unpacking, Zstd
 Compression = Literal["none", "gz", "zst"]
 
 BUFFER = 1 << 20
+TAIL = 8 << 10
+"""Bytes in which the end of a line is looked for at a time."""
+
 EDGE = 64 << 10
 """Bytes at either end of a file that its fingerprint covers."""
 
@@ -83,10 +86,11 @@ class _Bounded(io.RawIOBase):
         super().close()
 
 
-def open_plain(path: str) -> BinaryIO:
-    """The file's own bytes, buffered. Raises InputProblem, one line, where it cannot be opened."""
+def open_plain(path: str, buffer: int = BUFFER) -> BinaryIO:
+    """The file's own bytes, buffered: a small `buffer` where a few of them are looked at. Raises
+    InputProblem, one line, where it cannot be opened."""
     try:
-        return Path(path).open("rb", buffering=BUFFER)
+        return Path(path).open("rb", buffering=buffer)
     except OSError as error:
         raise InputProblem(f"cannot read {path}: {error.strerror or error}") from error
 
@@ -132,9 +136,9 @@ def fingerprint(path: str) -> str:
 
 def last_line_end(path: str, start: int, end: int) -> int:
     """Where the last whole line among bytes `start..end` of a plain file ends; `start` without one."""
-    with open_plain(path) as file:
+    with open_plain(path, TAIL) as file:
         while end > start:
-            block = max(start, end - EDGE)
+            block = max(start, end - TAIL)
             file.seek(block)
             found = file.read(end - block).rfind(b"\n")
             if found >= 0:
