@@ -12,8 +12,8 @@ _DUMP = Brings(
 _LOGS = Brings("logging_steps=1", "GRPO 0.17 and later")
 _TIME = Brings("logging_steps=1", "step_time since 0.26; the console's progress bar before")
 _PROFILE = Brings(
-    "report_to='wandb' or 'mlflow' (profiling/Time taken: ...vLLM.generate)",
-    "wandb 0.16, mlflow 0.18 and later",
+    "report_to='wandb' or 'mlflow' (profiling/Time taken: ...generate)",
+    "vLLM's: wandb 0.16, mlflow 0.18 and later; transformers' own generation: 0.20 and later",
 )
 _ARGS = Brings("the training_args.bin of a checkpoint beside the log (save_steps=N)", "all releases")
 _ASYNC = Brings("AsyncGRPOTrainer (trl.experimental.async_grpo)", "1.11 and later")
@@ -57,7 +57,9 @@ BRINGS: Mapping[str, Brings] = {
     "finish_reason": Brings(
         "no option of TRL writes why a response ended; --tokenizer counts its tokens", ""
     ),
-    "gpus": _ARGS,
+    "gpus": Brings(
+        "--config gpus=N, or the training_args.bin of a checkpoint beside the log", "all releases"
+    ),
     "engines": _ARGS,
     "max_num_seqs": _ARGS,
     "response_cap": _ARGS,
