@@ -23,12 +23,14 @@ make() {
         "$folder/trl/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
             >"$("$folder/$name/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/current.pth"
     fi
-    if timeout "${LIMIT:-600}" "$folder/$name/bin/python" -m pip install -qq "$@" >"$log" 2>&1; then
-        printf 'export %s=%q\n' "$variable" "$folder/$name/bin/python"
-    else
-        echo "no environment $name, its tests are skipped: $(tail -n 1 "$log")" >&2
+    local code=0 why
+    timeout "${LIMIT:-600}" "$folder/$name/bin/python" -m pip install -qq "$@" >"$log" 2>&1 || code=$?
+    if [ "$code" != 0 ]; then
+        [ "$code" = 124 ] && why="more than ${LIMIT:-600} s" || why=$(tail -n 1 "$log")
+        echo "no environment $name, its tests are skipped: $why" >&2
         return 1
     fi
+    printf 'export %s=%q\n' "$variable" "$folder/$name/bin/python"
 }
 
 torch='torch==2.13.0'
