@@ -100,7 +100,10 @@ _POLICY = described(
             "useful_tokens_per_s": NUMBER,
             "slot_idle": NUMBER,
             "engine_idle": NUMBER,
-            "effective_idle": NUMBER,
+            "effective_idle": described(NUMBER, "of the engines; all the time where they never stop"),
+            "step_idle": described(NUMBER, "of all GPUs over the whole step"),
+            "trainer_idle": described(NUMBER, "GPUs that only train: waiting"),
+            "rollout_idle": described(NUMBER, "GPUs that only generate: waiting, or idle"),
             "intervals": described(by_name(INTERVAL), "95 % intervals by figure"),
             "off_policy_share": described(_FRACTION, "of the trained tokens"),
             "staleness": described(

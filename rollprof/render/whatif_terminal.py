@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rollprof.render.numbers import percent, plural, seconds
 from rollprof.render.summary.page import Page, joined, pad
 from rollprof.render.whatif_words import (
@@ -25,9 +27,9 @@ _COLUMNS: _Columns = (
     ("dropped", 8),
     ("length", 7),
 )
-_MORE: _Columns = (("oldest", 8), ("KS", 6), ("eff. idle", 11), ("step", 10))
+_MORE: _Columns = (("oldest", 8), ("KS", 6), ("eff. idle", 11), ("step idle", 11), ("step", 10))
 """Where there is room: versions that the oldest trained token lies back, distance of trained and all
-lengths, effective idle, seconds of a step."""
+lengths, effective idle, idle of all GPUs over the step, seconds of a step."""
 _LEAST_NAME = 26
 
 
@@ -87,7 +89,7 @@ def _table(page: Page, found: WhatIf, *, full: bool) -> None:
     what = "whole step" if found.whole_step else "generation"
     page.heading("Policies", f"  {what}; useful: trained tokens per second; length: trained/all")
     labels = [label(p, short=not full) for p in shown]
-    columns = _columns(page.width - 2, max(map(len, labels)))
+    columns = _columns(page.width - 2, max(map(len, labels)), shown)
     name_width = min(page.width - 2 - sum(w for _, w in columns), max(*map(len, labels), _LEAST_NAME))
     page.row((f"  {pad('', name_width)}{''.join(pad(name, w, right=True) for name, w in columns)}", "dim"))
     for p, name in zip(shown, labels, strict=True):
@@ -108,10 +110,13 @@ def _table(page: Page, found: WhatIf, *, full: bool) -> None:
         )
 
 
-def _columns(room: int, longest: int) -> _Columns:
-    """The columns that stand beside names of this length; the last ones only where there is room."""
+def _columns(room: int, longest: int, shown: Sequence[PolicyResult]) -> _Columns:
+    """The columns that stand beside names of this length; the last ones only where there is room for them,
+    and something to say."""
     found = _COLUMNS
     for more in _MORE:
+        if not any(_cells(p, (more,)).strip() for p in shown):
+            continue
         if sum(w for _, w in (*found, more)) + max(longest, _LEAST_NAME) <= room:
             found = (*found, more)
     return found
@@ -130,6 +135,7 @@ def _cells(p: PolicyResult, columns: _Columns) -> str:
         "oldest": "" if p.staleness_max is None else f"{p.staleness_max:,}",
         "KS": "" if p.length_ks is None else f"{p.length_ks:.2f}",
         "eff. idle": _share(p.effective_idle),
+        "step idle": _share(p.step_idle),
         "step": "" if p.step_s is None else seconds(p.step_s),
     }
     return "".join(pad(words[name], w, right=True) for name, w in columns)

@@ -60,7 +60,7 @@ class Evaluator:
         base = self.baseline(setting)
         outcome = composition.play(setting)
         useful = metrics.useful_of_baseline(self.plain.workload) if composition.informative else None
-        found = metrics.sums(outcome, base, setting.workload.n_steps, useful)
+        found = metrics.sums(outcome, base, setting.workload.n_steps, useful, self.plain.trainer)
         bounds: dict[str, Interval] = {}
         if intervals:
             bounds = (
@@ -109,7 +109,7 @@ def replayed_draws(
         setting = composition.prepared(drawn)
         base = play_baseline(reference_of(setting, drawn), {})
         useful = metrics.useful_of_baseline(drawn.workload) if composition.informative else None
-        found = metrics.sums(composition.play(setting), base, w.n_steps, useful)
+        found = metrics.sums(composition.play(setting), base, w.n_steps, useful, drawn.trainer)
         for name, value in metrics.totals(found).items():
             rows.setdefault(name, []).append(value)
     return {name: np.array(values) for name, values in rows.items()}
@@ -151,6 +151,9 @@ def _summed(
         slot_idle=_finite(total["slot_idle"]),
         engine_idle=_finite(total["engine_idle"]),
         effective_idle=_finite(total["effective_idle"]),
+        step_idle=_finite(total.get("step_idle", math.nan)),
+        trainer_idle=_finite(total.get("trainer_idle", math.nan)),
+        rollout_idle=_finite(total.get("rollout_idle", math.nan)),
         intervals=bounds,
         off_policy_share=float(shares[1:].sum()),
         staleness=tuple(shares.tolist()),

@@ -9,6 +9,8 @@ import numpy as np
 from rollprof.model.schedule import Floats, Ints
 from rollprof.whatif.outcome import COLUMNS, Outcome
 from rollprof.whatif.results import Interval
+from rollprof.whatif.setting import Trainer
+from rollprof.whatif.sides import Sides, sides_of
 from rollprof.whatif.workload import Workload
 
 RESAMPLES = 400
@@ -20,20 +22,22 @@ _AT = {name: i for i, name in enumerate(COLUMNS)}
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """Columns of rounds by logged step, arrays (S, COLUMNS + 1); the last column counts rounds."""
+    """Columns of rounds by logged step, arrays (S, COLUMNS + 1); the last column counts rounds. `sides`:
+    who generates and who trains."""
 
     policy: Floats
     base: Floats
     carries: bool
+    sides: Sides
 
 
-def sums(outcome: Outcome, base: Outcome, steps: int, useful: Floats | None) -> Sums:
+def sums(outcome: Outcome, base: Outcome, steps: int, useful: Floats | None, trainer: Trainer) -> Sums:
     """Rounds added up by the logged step they stand for. `useful` (S,) replaces the baseline's trained
     tokens where only some of them count."""
     by_step = _by_step(base, steps)
     if useful is not None:
         by_step[:, _AT["trained"]] = useful
-    return Sums(_by_step(outcome, steps), by_step, outcome.carries)
+    return Sums(_by_step(outcome, steps), by_step, outcome.carries, sides_of(outcome, trainer))
 
 
 def _by_step(outcome: Outcome, steps: int) -> Floats:
@@ -43,8 +47,9 @@ def _by_step(outcome: Outcome, steps: int) -> Floats:
     return np.asarray(table[: times * steps].reshape(times, steps, -1).sum(axis=0))
 
 
-def figures(policy: Floats, base: Floats, *, carries: bool) -> dict[str, Floats]:
-    """Figures of sums (..., COLUMNS + 1): ratios of sums, never means of ratios.
+def figures(policy: Floats, base: Floats, like: Sums) -> dict[str, Floats]:
+    """Figures of sums (..., COLUMNS + 1) of the policy and the baseline of `like`: ratios of sums, never
+    means of ratios.
 
     `speedup` is per step, or per trained token where work is carried over; `step_s` then is the time for a
     baseline step's worth of trained tokens.
@@ -57,8 +62,9 @@ def figures(policy: Floats, base: Floats, *, carries: bool) -> dict[str, Floats]
         return base[..., _AT[name]]
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        work = p("trained") / q("trained") if carries else policy[..., -1] / base[..., -1]
+        work = p("trained") / q("trained") if like.carries else policy[..., -1] / base[..., -1]
         speedup = q("step_s") / p("step_s") * work
+        effective = 1.0 - (p("engine_s") - p("excess_s")) / p("engine_room_s")
         return {
             "speedup": speedup,
             "generation_speedup": q("generate_s") / p("generate_s") * work,
@@ -67,13 +73,14 @@ def figures(policy: Floats, base: Floats, *, carries: bool) -> dict[str, Floats]
             "step_s": q("step_s") / base[..., -1] / speedup,
             "slot_idle": 1.0 - p("slot_s") / p("slot_room_s"),
             "engine_idle": 1.0 - p("engine_s") / p("engine_room_s"),
-            "effective_idle": 1.0 - (p("engine_s") - p("excess_s")) / p("engine_room_s"),
+            "effective_idle": effective,
+            **like.sides.idle(effective, p("generate_s"), p("step_s"), p("trained"), policy[..., -1]),
         }
 
 
 def totals(found: Sums) -> dict[str, float]:
     """Every figure over all steps."""
-    total = figures(found.policy.sum(axis=0), found.base.sum(axis=0), carries=found.carries)
+    total = figures(found.policy.sum(axis=0), found.base.sum(axis=0), found)
     return {name: float(value) for name, value in total.items()}
 
 
@@ -91,7 +98,7 @@ def bootstrap(found: Sums, seed: int = 0) -> dict[str, Interval]:
     drawn = ((starts[:, :, None] + np.arange(length)) % S).reshape(RESAMPLES, -1)[:, :S]
     flat = (np.arange(RESAMPLES)[:, None] * S + drawn).ravel()
     weight = np.bincount(flat, minlength=RESAMPLES * S).reshape(RESAMPLES, S).astype(np.float64)
-    return quantiles(figures(weight @ found.policy, weight @ found.base, carries=found.carries))
+    return quantiles(figures(weight @ found.policy, weight @ found.base, found))
 
 
 def quantiles(draws: dict[str, Floats]) -> dict[str, Interval]:

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rollprof.model.interrupt import Drain, Snapshot
 from rollprof.model.schedule import Floats, Ints
+
+if TYPE_CHECKING:
+    from rollprof.whatif.setting import Trainer
 
 COLUMNS = (
     "index",
@@ -44,6 +48,8 @@ class Outcome:
     long_rounds: int = 0
     lost: int = 0
     notes: tuple[str, ...] = ()
+    trainer: Trainer | None = None
+    """Where the policy shares GPUs out: the trainer on its part of them."""
 
     def column(self, name: str, *, warm: bool = False) -> Floats:
         """A column of the measured rounds; of all with `warm`."""

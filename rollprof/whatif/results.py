@@ -72,6 +72,9 @@ class PolicyResult:
     slot_idle: float | None = None
     engine_idle: float | None = None
     effective_idle: float | None = None
+    step_idle: float | None = None
+    trainer_idle: float | None = None
+    rollout_idle: float | None = None
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     off_policy_share: float | None = None
     staleness: Sequence[float] = ()

@@ -113,12 +113,14 @@ def _least_loaded(weights: Floats, engines: int) -> Ints:
 @dataclass(frozen=True, slots=True)
 class Trainer:
     """What comes after generation: `per_token` seconds of training per trained token and `sync` seconds
-    per weight update; both 0 where unknown (`known` False). `apart`: on GPUs of its own."""
+    per weight update; both 0 where unknown (`known` False). `apart`: on GPUs of its own, which are `share`
+    of all (None: unknown)."""
 
     per_token: float = 0.0
     sync: float = 0.0
     known: bool = False
     apart: bool = False
+    share: float | None = None
 
     def seconds(self, tokens: float) -> float:
         """Training on `tokens`, without the weight update."""

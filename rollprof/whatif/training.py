@@ -26,7 +26,9 @@ def trainer_of(run: RunData, phases: Sequence[Generation], tokens: Floats) -> Tr
     if not known.any():
         return Trainer(apart=apart)
     per_token = float(train[known].sum() / tokens[known].sum())
-    return Trainer(per_token, float(np.median(sync[known])), known=True, apart=apart)
+    rollout, own = run.facts.rollout_gpus, run.facts.trainer_gpus
+    share = own / (own + rollout) if own and rollout else None
+    return Trainer(per_token, float(np.median(sync[known])), known=True, apart=apart, share=share)
 
 
 def _training(run: RunData, rows: list[int]) -> float:

@@ -23,7 +23,8 @@ def play(setting: Setting, parameters: Parameters) -> Outcome:
     """
     asked = int(ASYNC.number(parameters, "engines"))
     divided, generating = best_split(setting, asked, lambda s: _versions(s, parameters))
-    return replace(_versions(divided, parameters), notes=split_note(setting, generating))
+    outcome = _versions(divided, parameters)
+    return replace(outcome, notes=split_note(setting, generating), trainer=divided.trainer)
 
 
 def _versions(setting: Setting, parameters: Parameters) -> Outcome:

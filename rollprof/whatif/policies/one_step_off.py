@@ -16,7 +16,7 @@ def play(setting: Setting, parameters: Parameters) -> Outcome:
     """`T = max(T_generate(this batch), T_train(last batch)) + T_sync`, one batch in flight."""
     asked = int(ONE_STEP_OFF.number(parameters, "engines"))
     divided, generating = best_split(setting, asked, _overlapped)
-    return replace(_overlapped(divided), notes=split_note(setting, generating))
+    return replace(_overlapped(divided), notes=split_note(setting, generating), trainer=divided.trainer)
 
 
 def _overlapped(setting: Setting) -> Outcome:

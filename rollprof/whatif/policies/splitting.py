@@ -34,7 +34,9 @@ def split(setting: Setting, engines: int) -> Setting:
     return replace(
         setting,
         engines=replace(setting.engines, count=engines),
-        trainer=replace(trainer, per_token=trainer.per_token * slower, apart=True),
+        trainer=replace(
+            trainer, per_token=trainer.per_token * slower, apart=True, share=(count - engines) / count
+        ),
     )
 
 
