@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from rollprof.analyzers.generations import Generation
 from rollprof.analyzers.idle.shapes import decoded_lengths
 from rollprof.analyzers.run_data import RunData
+from rollprof.analyzers.tables import Tables
 from rollprof.model.aggregates import sample_from_aggregates
 from rollprof.model.schedule import Floats, Ints
+from rollprof.whatif.waits import waits_between_turns
 from rollprof.whatif.workload import Workload, make_workload
 
 _SEED = 20_251
@@ -30,18 +32,16 @@ class Loaded:
     notes: tuple[str, ...] = ()
 
 
-def load_workload(rollouts: pl.LazyFrame, run: RunData, phases: Sequence[Generation]) -> Loaded | None:
+def load_workload(tables: Tables, run: RunData, phases: Sequence[Generation]) -> Loaded | None:
     """Rollouts where the log has them, else typical ones that have each step's aggregates. None without."""
     lengths = decoded_lengths(run)
     chosen = [g for g in phases if g.span is not None and np.isfinite(lengths[g.span]).any()]
     if chosen:
-        return _from_rollouts(rollouts, run, chosen, lengths)
+        return _from_rollouts(tables, run, chosen, lengths)
     return _from_aggregates(run, phases)
 
 
-def _from_rollouts(
-    rollouts: pl.LazyFrame, run: RunData, phases: Sequence[Generation], lengths: Floats
-) -> Loaded:
+def _from_rollouts(tables: Tables, run: RunData, phases: Sequence[Generation], lengths: Floats) -> Loaded:
     r = run.rollouts
     at = np.concatenate([np.arange(g.span.start, g.span.stop) for g in phases if g.span is not None])
     step = np.repeat(
@@ -52,7 +52,7 @@ def _from_rollouts(
     keep = known & ~aborted
     if not keep.any():
         keep = known
-    table = _columns(rollouts, r.row, at[keep], step[keep]).sort("at_step", "first", "position")
+    table = _columns(tables.rollouts, r.row, at[keep], step[keep]).sort("at_step", "first", "position")
     order = table["position"].to_numpy()
     change = np.flatnonzero(np.diff(table["first"].to_numpy(), prepend=-1))
     sizes = np.diff(np.append(change, len(table)))
@@ -66,6 +66,9 @@ def _from_rollouts(
     reward = _optional(table["reward"])
     right = table["correct"]
     cut = np.zeros(len(order), np.bool_) if r.truncated is None else r.truncated[order] == 1
+    delay = _optional(table["tool_s"], fill=0.0)
+    if delay is None:
+        delay = waits_between_turns(tables.segments, r.row[order])
     w = make_workload(
         lengths[order],
         per_step,
@@ -73,7 +76,7 @@ def _from_rollouts(
         prompts=_prompts(r.prompt, order),
         reward=reward,
         prompt=None if prompt.null_count() else prompt.to_numpy().astype(np.uint64)[change],
-        delay=_optional(table["tool_s"], fill=0.0),
+        delay=delay,
     )
     w = replace(
         w,

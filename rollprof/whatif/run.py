@@ -72,13 +72,14 @@ def whatif(
     run = _with_options(load_run(tables, settings, settings.split), options)
     phases = generations(run)
     picked = sampled(run, phases, options.sample)
-    loaded = load_workload(tables.rollouts, run, picked.phases)
+    loaded = load_workload(tables, run, picked.phases)
     if loaded is None:
         raise InputProblem(
             "nothing to replay: the log has neither lengths of rollouts nor mean and longest of steps",
             hint=said("rollouts.response_tokens", tables.meta.get("brings") or {}) or None,
         )
-    multi_turn = tools_in_the_way(run)
+    waits = loaded.workload.delay is not None
+    multi_turn = tools_in_the_way(run) or waits
     fitted = _calibrated(run, phases, tables, options, multi_turn=multi_turn)
     trainer = _trainer(run, loaded, fitted)
     steps_of = _Ticker(progress)
@@ -89,7 +90,6 @@ def whatif(
         notes=(),
         tick=steps_of.tick,
     )
-    waits = loaded.workload.delay is not None
     evaluators = [Evaluator(plain, multi_turn and not waits, settings.seed)]
     if loaded.alike is not None:
         evaluators.append(replace(evaluators[0], plain=replace(plain, workload=loaded.alike)))

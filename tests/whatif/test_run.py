@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_runs import frame, length_rows, tables, timed_rows
@@ -18,6 +20,7 @@ from rollprof.whatif.prior import prior_cost
 from rollprof.whatif.run import Options, whatif
 from rollprof.whatif.samples import fit_samples
 from rollprof.whatif.setting import Engines, Setting
+from rollprof.whatif.waits import waits_between_turns
 from rollprof.whatif.workload import make_workload
 
 SYNC = {"mode": "sync", "engines": 2}
@@ -180,8 +183,6 @@ def test_multi_turn_runs_without_tool_times_get_no_placement():
     t = lengths_run()
     meta = dict(t.meta)
     meta["facts"] = {**meta["facts"], "multi_turn": {"value": True, "origin": "config", "how": "test"}}
-    from dataclasses import replace
-
     found = asked(replace(t, meta=meta), "rollpacker", "partial")
     named = {p.name: p for p in found.policies}
     assert "times of tools" in named["rollpacker"].needs[0]
@@ -194,6 +195,29 @@ def test_tool_times_are_waited_for_off_the_engine():
     rows[0]["tool_s"] = 50.0
     found = asked(tables(rows, [{"step": 1}], fact={**SYNC, "engines": 1}), "partial")
     assert any("fixed delays" in n for n in found.notes)
+
+
+def test_gaps_between_turns_are_waits_and_gaps_within_a_turn_are_not():
+    def call(rollout, turn, start, end):
+        return {"rollout": rollout, "turn": turn, "started_at": start, "completed_at": end}
+
+    calls = [
+        *(call(0, 0, 10.0, 12.0), call(0, 1, 15.0, 16.0), call(0, 2, 18.0, 19.0)),  # waits 3 and 2
+        *(call(1, 0, 10.0, 12.0), call(1, 0, 20.0, 21.0)),  # interrupted
+        *(call(2, 1, 30.0, 31.0), call(2, 0, 10.0, 11.0)),  # out of order: waits 19
+        call(3, 0, 10.0, 11.0),
+    ]
+    segments = frame(BY_NAME["segments"], calls)
+    assert waits_between_turns(segments, np.array([0, 1, 2, 3])).tolist() == [5, 0, 19, 0]
+    assert waits_between_turns(segments, np.array([2, 0])).tolist() == [19, 5]
+    assert waits_between_turns(segments, np.array([1, 3])) is None
+    assert waits_between_turns(frame(BY_NAME["segments"], []), np.array([0])) is None
+    rows = grouped(length_rows([100] * 8, step=1), step=1)
+    t = replace(tables(rows, [{"step": 1}], fact={**SYNC, "engines": 1}), segments=segments)
+    found = asked(t, "partial:budget=100")
+    assert any("fixed delays" in n for n in found.notes)
+    # 100 decode steps of eight rollouts, and the longest wait behind them
+    assert found.baseline.slot_idle > asked(tables(rows, fact=SYNC), "partial").baseline.slot_idle
 
 
 def test_aborted_rollouts_are_left_out_and_said():
