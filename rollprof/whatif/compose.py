@@ -48,6 +48,11 @@ class Composition:
         shares = [p.off_policy for p, _ in self.parts]
         return None if any(s is None for s in shares) else max(s for s in shares if s is not None)
 
+    @property
+    def cautions(self) -> list[str]:
+        """What is dishonest about the choices made; none where nothing has to be forced."""
+        return [why for why in (p.caution(given) for p, given in self.parts) if why]
+
     def needs(self, setting: Setting, *, multi_turn: bool) -> list[str]:
         """Facts that this run lacks for it."""
         found = [n for p, given in self.parts for n in p.needs(setting, given)]

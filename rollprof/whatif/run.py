@@ -67,6 +67,9 @@ def whatif(
     that do not exist."""
     options = options or Options()
     compositions = [parse(text) for text in options.policies]
+    for c in compositions:
+        if c.cautions and not options.force:
+            raise UsageProblem(f"{c.name}: {c.cautions[0]}", hint="--force replays it anyway")
     if (options.gpu is None) != (options.model is None):
         raise UsageProblem("--gpu and --model go together", hint="--gpu H100 --model 7B")
     run = _with_options(load_run(tables, settings, settings.split), options)

@@ -73,6 +73,17 @@ class Workload:
         """The same groups with their first `sizes` (G,) responses each."""
         return self._pick(ranges(self.first[:-1], self.first[:-1] + sizes), sizes, np.diff(self.steps))
 
+    def with_redrawn(self, sizes: Ints, seed: int = 0) -> Workload:
+        """The same groups with `sizes` (G,) responses each, no fewer than they have: the further ones are
+        drawn from their logged siblings. They repeat, so the spread within a group is too small."""
+        rng = np.random.default_rng(seed)
+        more = sizes - self.group_sizes
+        owner = np.repeat(np.arange(self.n_groups), more)
+        drawn = self.first[owner] + rng.integers(0, self.group_sizes[owner])
+        rows = np.concatenate([np.arange(len(self.lengths)), drawn])
+        order = np.argsort(np.concatenate([self.group_of, owner]), kind="stable")
+        return self._pick(rows[order], sizes, np.diff(self.steps))
+
     def resampled(self, groups: Ints) -> Workload:
         """A workload of these groups (G,) in the same steps: whole groups, never single responses."""
         sizes = self.group_sizes[groups]

@@ -147,6 +147,23 @@ def test_dapo_rounds_and_stream():
     assert r.speedup == pytest.approx(15 / 30)
 
 
+def test_responses_redrawn_from_siblings_have_to_be_forced():
+    w = steps_of([[3, 9], [5, 5]])
+    more = w.with_redrawn(np.array([4, 3]))
+    assert more.group_sizes.tolist() == [4, 3]
+    first, second = np.split(more.lengths, [4])
+    assert first[:2].tolist() == [3, 9]
+    assert set(first.tolist()) <= {3, 9}
+    assert second.tolist() == [5, 5, 5]
+    for policy in ("oversample-drop:factor=1.5,unit=response", "rollpacker:eta_p=1,eta_r=1.5"):
+        c = parse(f"{policy},extra=redrawn")
+        assert c.cautions == ["responses redrawn from logged siblings repeat, which overstates the gain"]
+        assert parse(policy).cautions == []
+        s = c.prepared(setting(w))
+        assert s.workload.group_sizes.tolist() == [3, 3]
+        assert s.reference.group_sizes.tolist() == [2, 2]
+
+
 def test_oversample_drop():
     w = steps_of([[3], [9]], [[4], [7]])
     o = play(setting(w), "oversample-drop:factor=1.5")

@@ -162,6 +162,20 @@ def test_times_that_do_not_fit_are_refused_with_the_reason():
     assert "do not fit" in forced.calibration.rough
 
 
+def test_redrawn_responses_are_refused_unless_forced():
+    policy = "oversample-drop:factor=1.25,unit=response,extra=redrawn"
+    with pytest.raises(UsageProblem, match="overstates the gain") as refused:
+        asked(lengths_run(), policy)
+    assert "--force" in (refused.value.hint or "")
+    forced, honest = (
+        next(p for p in asked(lengths_run(), text, force=True).policies if p.name == "oversample-drop")
+        for text in (policy, policy.removesuffix(",extra=redrawn"))
+    )
+    assert forced.parameters["extra"] == "redrawn"
+    assert forced.speedup is not None
+    assert "logged responses a prompt" in " ".join(honest.notes)
+
+
 def test_nothing_to_replay_is_an_input_problem():
     with pytest.raises(InputProblem, match="nothing to replay"):
         asked(tables([], [{"step": 1, "generate_s": 3.0}]), "partial")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from rollprof.whatif.outcome import Outcome
 from rollprof.whatif.setting import Setting
@@ -28,7 +28,7 @@ class Policy:
     """A remedy. Exactly one of `change` (modifiers: they change the setting) and `play` (schedulers).
 
     `needs` names the facts that this run lacks for it, `scan` the parameters worth a try without the user
-    saying any.
+    saying any. `caution` says what is dishonest about a choice, which then needs to be forced; "" for none.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Policy:
     """Work crosses steps: compared per trained token, after a warm-up."""
     off_policy: float | None = None
     """Share of trained tokens that are off-policy, where the mechanism alone fixes it."""
+    caution: Callable[[Parameters], str] = field(default=lambda _p: "")
     placement_like: bool = False
     """Decides where or in which order rollouts run: not for multi-turn runs without tool times."""
     order: int = 5

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
 from rollprof.whatif.outcome import Outcome, Tally
 from rollprof.whatif.policies.base import Parameter, Parameters, Policy
-from rollprof.whatif.policies.racing import extra, race, sub_sampled
+from rollprof.whatif.policies.racing import EXTRA, extra, over_provisioned, race, redrawn
 from rollprof.whatif.setting import Setting, Stream
 
 
@@ -49,12 +48,7 @@ def sub_sample(setting: Setting, parameters: Parameters) -> Setting:
     factor = DROP.number(parameters, "factor")
     if DROP.word(parameters, "unit") != "response" or factor <= 1:
         return setting
-    launch, reference, kept = sub_sampled(setting.workload, factor)
-    note = (
-        f"{int(np.median(launch.group_sizes))} responses a prompt launched, {int(np.median(kept))} kept; "
-        f"the baseline has the first {int(np.median(kept))}"
-    )
-    return replace(setting, workload=launch, reference=reference, notes=(*setting.notes, note))
+    return over_provisioned(setting, DROP, parameters, factor)
 
 
 def needs(setting: Setting, _parameters: Parameters) -> list[str]:
@@ -76,10 +70,12 @@ DROP = Policy(
     parameters=(
         Parameter("factor", 1.25, "launched over needed", at_least=1),
         Parameter("unit", "prompt", "what is over-sampled", ("prompt", "response")),
+        EXTRA,
     ),
     needs=needs,
     scan=scan,
     play=play,
     prepare=sub_sample,
+    caution=redrawn,
     off_policy=0.0,
 )

@@ -4,13 +4,14 @@ over-sampling have in common."""
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rollprof.model.schedule import Floats, Ints
 from rollprof.whatif.outcome import Use, use_of
+from rollprof.whatif.policies.base import Parameter, Parameters, Policy
 from rollprof.whatif.setting import Setting
 from rollprof.whatif.workload import Workload, offsets
 
@@ -38,6 +39,33 @@ def sub_sampled(workload: Workload, factor: float) -> tuple[Workload, Workload, 
         workload.first_responses(kept),
         kept,
     )
+
+
+EXTRA = Parameter(
+    "extra", "logged", "extra responses: sub-sampled from the logged ones, or redrawn", ("logged", "redrawn")
+)
+
+
+def over_provisioned(setting: Setting, policy: Policy, parameters: Parameters, factor: float) -> Setting:
+    """The setting in which `factor` times the responses are launched, and the baseline has those needed."""
+    w = setting.workload
+    if policy.word(parameters, "extra") == "redrawn":
+        launch, reference, kept = w.with_redrawn(launched(w.group_sizes, factor)), w, w.group_sizes
+    else:
+        launch, reference, kept = sub_sampled(w, factor)
+    logged, needed, more = (int(np.median(n)) for n in (w.group_sizes, kept, launch.group_sizes))
+    note = (
+        f"of {logged} logged responses a prompt, {needed} are needed and {more} launched; the baseline has "
+        f"the first {needed}"
+    )
+    return replace(setting, workload=launch, reference=reference, notes=(*setting.notes, note))
+
+
+def redrawn(parameters: Parameters) -> str:
+    """Why redrawn responses are no honest launch; "" where they are the logged ones."""
+    if parameters.get(EXTRA.name) != "redrawn":
+        return ""
+    return "responses redrawn from logged siblings repeat, which overstates the gain"
 
 
 @dataclass(frozen=True, slots=True)

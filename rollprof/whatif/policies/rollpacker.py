@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -11,7 +10,7 @@ from rollprof.model.schedule import Ints
 from rollprof.whatif.outcome import Outcome, Tally, use_of
 from rollprof.whatif.policies.april import needs
 from rollprof.whatif.policies.base import Parameter, Parameters, Policy
-from rollprof.whatif.policies.racing import extra, race, sub_sampled
+from rollprof.whatif.policies.racing import EXTRA, extra, over_provisioned, race, redrawn
 from rollprof.whatif.setting import Setting, Stream
 from rollprof.whatif.workload import ranges
 
@@ -78,13 +77,7 @@ def sub_sample(setting: Setting, parameters: Parameters) -> Setting:
     eta_r = ROLLPACKER.number(parameters, "eta_r")
     if eta_r <= 1:
         return setting
-    launch, reference, kept = sub_sampled(setting.workload, eta_r)
-    note = (
-        f"of {int(np.median(setting.workload.group_sizes))} logged responses, "
-        f"{int(np.median(launch.group_sizes))} are launched and {int(np.median(kept))} kept; "
-        f"the baseline has the first {int(np.median(kept))}"
-    )
-    return replace(setting, workload=launch, reference=reference, notes=(*setting.notes, note))
+    return over_provisioned(setting, ROLLPACKER, parameters, eta_r)
 
 
 def scan(setting: Setting) -> Sequence[Parameters]:
@@ -101,11 +94,13 @@ ROLLPACKER = Policy(
     parameters=(
         Parameter("eta_p", 1.25, "prompts launched over prompts needed", at_least=1),
         Parameter("eta_r", 1.0, "responses launched over responses needed", at_least=1),
+        EXTRA,
     ),
     needs=needs,
     scan=scan,
     play=play,
     prepare=sub_sample,
+    caution=redrawn,
     carries=True,
     off_policy=0.0,
     placement_like=True,
