@@ -46,6 +46,12 @@ class Evaluator:
         self._known = (*self._known, (reference.workload, outcome))
         return outcome
 
+    def rounds(self, composition: Composition) -> int:
+        """How many rounds `result` replays; none where facts are lacking."""
+        if composition.needs(self.plain, multi_turn=self.multi_turn):
+            return 0
+        return sum(self.plain.n_rounds(carry=composition.carries))
+
     def result(self, composition: Composition, *, intervals: bool = True) -> PolicyResult:
         """What the policy does to this run; without a needed fact only the list of them."""
         missing = composition.needs(self.plain, multi_turn=self.multi_turn)

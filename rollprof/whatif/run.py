@@ -97,7 +97,7 @@ def whatif(
     if loaded.alike is not None:
         evaluators.append(replace(evaluators[0], plain=replace(plain, workload=loaded.alike)))
     chosen = compositions or usual(plain)
-    steps_of.total = len(chosen) * len(evaluators) * plain.workload.n_steps
+    steps_of.total = sum(e.rounds(c) for e in evaluators for c in _with_baseline(chosen))
     ends = _at_ends(plain, fitted, multi_turn=evaluators[0].multi_turn)
     results = [_result(evaluators, ends, c) for c in _with_baseline(chosen)]
     results = pareto(limited(results, options.max_off_policy, options.max_bias))

@@ -151,12 +151,16 @@ class Setting:
     fewest_rounds: int = FEWEST_ROUNDS
     tick: Callable[[], None] | None = None
 
+    def n_rounds(self, *, carry: bool) -> tuple[int, int]:
+        """How many rounds warm up, and how many are measured."""
+        S = self.workload.n_steps
+        return (self.warm_up, max(1, -(-self.fewest_rounds // S)) * S) if carry else (0, S)
+
     def rounds(self, *, carry: bool) -> Iterator[Round]:
         """Every logged step once; with `carry` after a warm-up, and as often as `FEWEST_ROUNDS` asks."""
         S = self.workload.n_steps
-        warm = self.warm_up if carry else 0
-        times = max(1, -(-self.fewest_rounds // S)) if carry else 1
-        for index in range(-warm, times * S):
+        warm, measured = self.n_rounds(carry=carry)
+        for index in range(-warm, measured):
             if self.tick is not None:
                 self.tick()
             yield Round(index, index % S)

@@ -278,6 +278,15 @@ def test_intervals_of_steps_agree_with_replays_of_resampled_groups():
         assert high > np.median(draws) * 0.92
 
 
+@pytest.mark.parametrize("steps", [1, 12, 50])
+def test_progress_ends_at_its_total(steps):
+    seen = []
+    whatif(lengths_run(steps=steps, seconds=True), Settings(), Options(), lambda *at: seen.append(at))
+    totals = {total for _, total in seen}
+    assert len(totals) == 1
+    assert [done for done, _ in seen] == list(range(1, totals.pop() + 1))
+
+
 def test_few_steps_have_intervals_from_replays():
     found = asked(lengths_run(steps=2), "april:over=1.5")
     april = next(p for p in found.policies if p.name == "april")

@@ -60,6 +60,15 @@ def test_a_thousand_steps_take_less_than_a_minute(slots):
 
 
 @pytest.mark.slow
+def test_a_very_long_run_is_sampled_and_takes_seconds():
+    run = long_run(3000, 1024)
+    begin = time.process_time()
+    found = whatif(run, Settings())
+    assert time.process_time() - begin < 20
+    assert (found.steps, found.of_steps) == (195, 3000)
+
+
+@pytest.mark.slow
 def test_cost_is_linear_in_the_steps():
     seconds(10, 1024)  # imports
     one, two = seconds(50, 1024), seconds(150, 1024)
