@@ -175,7 +175,7 @@ def _why_not(n: int, fit_error: float, constant_error: float) -> str:
         return ""
     return (
         "completion times do not identify the decode cost here: on rollouts it has not seen the fit is off "
-        f"by {fit_error:.1%}, the median by {constant_error:.1%}"
+        f"by {100 * fit_error:.1f} %, the median by {100 * constant_error:.1f} %"
     )
 
 

@@ -146,7 +146,7 @@ def fit_steps(
     most = LOGGED_EXCESS if k0 is not None else UNLOGGED_EXCESS
     why = _why_not(fit_error, constant_error, scaling)
     if not why and hidden.excess > most:
-        why = f"{_NO_SKILL}: more than {allowed:.0%} of them may not depend on the lengths"
+        why = f"{_NO_SKILL}: more than {100 * allowed:.0f} % of them may not depend on the lengths"
     ratio, context_ratio = Estimate.of(draws.ratio), Estimate.of(draws.context_ratio)
     a = float(np.median(draws.scale))
     return StepsFit(
@@ -238,8 +238,8 @@ def _why_not(fit_error: Floats, constant_error: Floats, scaling: Estimate) -> st
     if fit_error.mean() < 0.9 * constant_error.mean() and _beyond_chance(gain):
         return ""
     return (
-        f"{_NO_SKILL}: on steps it has not seen the fit is off by {fit_error.mean():.1%}, "
-        f"the median step by {constant_error.mean():.1%}"
+        f"{_NO_SKILL}: on steps it has not seen the fit is off by {100 * fit_error.mean():.1f} %, "
+        f"the median step by {100 * constant_error.mean():.1f} %"
     )
 
 

@@ -75,8 +75,8 @@ def _misfit(said: Calibration, what: str) -> str:
     if error is None or not error > REFUSED_ABOVE:
         return ""
     return (
-        f"the {what} of this run do not fit a decode cost: off by {error:.0%} on what the fit had not seen, "
-        f"{REFUSED_ABOVE:.0%} is allowed"
+        f"the {what} of this run do not fit a decode cost: off by {100 * error:.0f} % on what the fit had "
+        f"not seen, {100 * REFUSED_ABOVE:.0f} % is allowed"
     )
 
 

@@ -50,7 +50,7 @@ def test_raising_a_cap_that_cut_is_refused():
 
 def test_correct_answers_that_a_cap_would_cut_are_said():
     w = steps_of([[4, 8], [2, 6]], rewards=[1, 1, 0, 0])
-    assert any("50.0% of the correct" in n for n in result(setting(w), "truncate:cap=5").notes)
+    assert any("50.0 % of the correct" in n for n in result(setting(w), "truncate:cap=5").notes)
 
 
 def test_partial():
@@ -162,6 +162,14 @@ def test_responses_redrawn_from_siblings_have_to_be_forced():
         s = c.prepared(setting(w))
         assert s.workload.group_sizes.tolist() == [3, 3]
         assert s.reference.group_sizes.tolist() == [2, 2]
+
+
+def test_dynamic_sampling_says_what_it_does_to_lengths():
+    w = steps_of([[10, 20], [1, 3], [5, 7]], rewards=[0, 1, 1, 1, 0, 0])
+    note = play(setting(w), "dapo").notes[0]
+    assert note == (
+        "tokens of responses: kept mean 15, P99 20; dropped mean 4, P99 7; 33 % of the groups are kept"
+    )
 
 
 def test_oversample_drop():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from rollprof.whatif.policies.base import Parameter, Parameters, Policy
 from rollprof.whatif.policies.carried import Carried
 from rollprof.whatif.policies.racing import extra
 from rollprof.whatif.setting import Round, Setting, Stream
+from rollprof.whatif.workload import Workload
 
 MOST_ROUNDS = 50
 """Generation rounds of one step at most: a run with hardly a mixed group would never end."""
@@ -30,7 +32,22 @@ def play(setting: Setting, parameters: Parameters) -> Outcome:
     one = _stream if DAPO.word(parameters, "mode") == "stream" else _rounds
     for r in setting.rounds(carry=False):
         one(setting, parameters, tally, r, stream, mixed)
-    return tally.outcome(lost=setting.lost_tokens)
+    return replace(
+        tally.outcome(lost=setting.lost_tokens), notes=(_kept_and_dropped(setting.workload, mixed),)
+    )
+
+
+def _kept_and_dropped(w: Workload, mixed: NDArray[np.bool_]) -> str:
+    """What dropping groups does to the lengths, in the log itself."""
+    kept = np.repeat(mixed, w.group_sizes)
+    parts = []
+    for name, lengths in (("kept", w.lengths[kept]), ("dropped", w.lengths[~kept])):
+        if len(lengths):
+            p99 = float(np.quantile(lengths, 0.99, method="inverted_cdf"))
+            parts.append(f"{name} mean {lengths.mean():,.0f}, P99 {p99:,.0f}")
+    return (
+        f"tokens of responses: {'; '.join(parts)}; {100 * float(mixed.mean()):.0f} % of the groups are kept"
+    )
 
 
 def _rounds(

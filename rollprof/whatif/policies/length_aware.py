@@ -23,7 +23,7 @@ def change(setting: Setting, parameters: Parameters) -> Setting:
         return replace(setting, placement=Placement(w.lengths.astype(np.float64)))
     if source == "history":
         estimate, known = history(w)
-        note = f"{known:.0%} of the groups had been seen before"
+        note = f"{100 * known:.0f} % of the groups had been seen before"
         return replace(setting, placement=Placement(estimate), notes=(*setting.notes, note))
     probes = np.zeros(len(w.lengths), np.bool_)
     probes[w.first[:-1]] = True

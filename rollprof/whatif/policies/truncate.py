@@ -44,11 +44,11 @@ def change(setting: Setting, parameters: Parameters) -> Setting:
         )
     lost = int((w.lengths - np.minimum(w.lengths, cap)).sum())
     notes: tuple[str, ...] = (
-        f"cap at {cap:,} tokens: {float((w.lengths > cap).mean()):.1%} of the responses are cut",
+        f"cap at {cap:,} tokens: {100 * float((w.lengths > cap).mean()):.1f} % of the responses are cut",
     )
     if w.right is not None and w.right.any():
         wrong = float((w.right & (w.lengths > cap)).sum() / w.right.sum())
-        notes = (*notes, f"{wrong:.1%} of the correct answers would have been cut")
+        notes = (*notes, f"{100 * wrong:.1f} % of the correct answers would have been cut")
     return replace(
         setting,
         workload=w.cut(cap),
