@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -51,21 +52,24 @@ def analyze(tables: Tables, settings: Settings) -> Analysis:
     evaluation. Training and evaluation rollouts never mix.
     """
     run = load_run(tables, settings, settings.split)
-    prompts = prompt_results(
-        tables,
-        settings,
-        run.facts.response_cap,
-        len(run.rollouts),
-        "modelled" if run.rollouts.token_basis == "scaled" else "measured",
-    )
-    main = _analyze_split(run, tables, prompts)
+    # Sorting and joining millions of rollouts leaves the interpreter free for the steps meanwhile.
+    with ThreadPoolExecutor(1) as aside:
+        prompts = aside.submit(
+            prompt_results,
+            tables,
+            settings,
+            run.facts.response_cap,
+            len(run.rollouts),
+            "modelled" if run.rollouts.token_basis == "scaled" else "measured",
+        )
+        main = _analyze_split(run, tables, prompts.result)
     other_split = load_run(tables, settings, "train" if settings.split == "eval" else "eval")
     other = _light_steps(other_split)
     train, evaluation = (main.steps, other) if settings.split == "train" else (other, main.steps)
     return replace(main, steps=train, eval_steps=_without_idle(evaluation))
 
 
-def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Analysis:
+def _analyze_split(run: RunData, tables: Tables, prompt_part: Callable[[], PromptResults]) -> Analysis:
     phases = generations(run)
     lengths = analyze_lengths(run)
     waiting = waits(run, phases)
@@ -74,6 +78,7 @@ def _analyze_split(run: RunData, tables: Tables, prompts: PromptResults) -> Anal
     gpus = gpu_samples(run, tables, engines)
     shares = analyze_phases(run)
     tokens_per_gpu_s, pace = throughput(run)
+    prompts = prompt_part()
     reason = next(iter(idle.reasons), "no lengths and no times of rollouts")
     figures: dict[str, Figure] = {
         **column_figures(run),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -210,22 +210,27 @@ def _epochs(rows: pl.DataFrame, resamples: int, seed: int) -> RankCorrelation | 
 
 def _repeat_offenders(rows: pl.DataFrame) -> Figure | None:
     """Share of the slowest 5 % of rollouts that belong to the 5 % of prompts with most of them."""
-    import polars as pl
-
     prompts = rows["prompt_id"].n_unique()
-    slow = rows.sort("length", descending=True).head(max(1, round(TAIL * rows.height)))
     if prompts < round(1 / TAIL) or rows.height < round(1 / TAIL):
         return None
-    owned = slow.group_by("prompt_id").agg(n=pl.len()).sort("n", descending=True)["n"]
+    slow = rows["prompt_id"].gather(_longest(rows["length"].to_numpy(), max(1, round(TAIL * rows.height))))
+    owned = slow.value_counts(name="n")["n"].sort(descending=True)
     top = max(1, round(TAIL * prompts))
     return Figure(
         "repeat_offender_share",
-        float(owned.head(top).sum()) / slow.height,
+        float(owned.head(top).sum()) / len(slow),
         "fraction",
         "measured",
         n=prompts,
         note=f"{top} of {prompts} prompts",
     )
+
+
+def _longest(lengths: np.ndarray, count: int) -> np.ndarray:
+    """Positions of the `count` longest, (n,) lengths; of equally long ones at the edge the first."""
+    edge = np.partition(lengths, len(lengths) - count)[len(lengths) - count]
+    beyond = np.flatnonzero(lengths > edge)
+    return np.concatenate([beyond, np.flatnonzero(lengths == edge)[: count - len(beyond)]])
 
 
 def bucket_of(pass_rate: pl.Expr) -> pl.Expr:
@@ -266,15 +271,25 @@ def _table(graded: Graded, groups: pl.DataFrame, by: str) -> tuple[Mapping[str, 
     keyed = known.select("step", "group_id", label=label).filter(pl.col("label").is_not_null())
     if keyed.is_empty():
         return ()
-    rows = graded.rollouts.join(keyed.lazy(), on=["step", "group_id"], how="inner").collect()
+    # as numbers: a name for each of millions of rows would take more room than all else together
+    names = keyed["label"].unique().sort().to_list()
+    code = pl.col("label").replace_strict({n: i for i, n in enumerate(names)}, return_dtype=pl.UInt32)
+    keyed = keyed.select("step", "group_id", code=code)
+    rows = (
+        graded.rollouts.select("step", "group_id", "prompt_id", "length", "truncated")
+        .join(keyed.lazy(), on=["step", "group_id"], how="inner", maintain_order="left")
+        .select("step", "prompt_id", "length", "truncated", "code")
+        .collect()
+    )
     edge = rows["length"].quantile(1 - TAIL, "nearest") or 0.0
     # Many rollouts can share the length at the edge (a cap, a short answer): the tail is what lies beyond.
     beyond = pl.col("length") > edge
-    in_tail = beyond if rows.filter(beyond).height else pl.col("length") >= edge
-    waits = _waits(rows)
+    beyond_count = rows.select(beyond.sum()).item()
+    in_tail = beyond if beyond_count else pl.col("length") >= edge
+    tail = max(1, beyond_count or rows.select(in_tail.sum()).item())
+    waits = dict(zip(names, _waits(rows, len(names)).tolist(), strict=True))
     total_wait = sum(waits.values()) or 1.0
-    tail = max(1, rows.filter(in_tail).height)
-    found = rows.group_by("label").agg(
+    found = rows.group_by("code").agg(
         prompts=pl.col("prompt_id").n_unique(),
         rollouts=pl.len(),
         length_mean=pl.col("length").mean(),
@@ -283,32 +298,41 @@ def _table(graded: Graded, groups: pl.DataFrame, by: str) -> tuple[Mapping[str, 
         tail_share=in_tail.sum() / tail,
     )
     order = {name: i for i, name in enumerate(BUCKETS)}
-    records = sorted(found.to_dicts(), key=lambda r: (order.get(r["label"], 99), r["label"]))
+    records = {names[record.pop("code")]: record for record in found.to_dicts()}
     return tuple(
-        {
-            by: record["label"],
-            **{name: value for name, value in record.items() if name != "label"},
-            "wait_share": waits.get(record["label"], 0.0) / total_wait,
-            "unit": graded.unit,
-        }
-        for record in records
+        {by: name, **records[name], "wait_share": waits[name] / total_wait, "unit": graded.unit}
+        for name in sorted(records, key=lambda name: (order.get(name, 99), name))
     )
 
 
-def _waits(rows: pl.DataFrame) -> dict[str, float]:
-    """Straggler wait that each label causes, in units of length.
+def _waits(rows: pl.DataFrame, labels: int) -> np.ndarray:
+    """Straggler wait that each label causes, shape (labels,), in units of length; `rows` with step, length
+    and the label's `code`.
 
     Between the k-th and the next completion of a step, k rollouts wait and N - k run: each running one
     causes k/(N - k) of that time. Summed over a step this is exactly its straggler wait.
     """
-    import polars as pl
+    totals = np.zeros(labels)
+    codes, lengths = rows["code"].to_numpy(), rows["length"].to_numpy()
+    for members in _by_step(rows):
+        order = members[np.argsort(lengths[members], kind="stable")]
+        ordered = lengths[order]
+        k = np.arange(len(order))
+        gap = np.diff(ordered, prepend=ordered[0])
+        caused = np.cumsum(gap * k / (len(order) - k))
+        totals += np.bincount(codes[order], caused, minlength=labels)
+    return totals
 
-    k = pl.int_range(pl.len()).over("step")
-    n = pl.len().over("step")
-    gap = pl.col("length") - pl.col("length").shift(1).over("step")
-    caused = (gap.fill_null(0.0) * k / (n - k)).cum_sum().over("step")
-    ordered = rows.sort("step", "length", maintain_order=True).select("label", caused=caused)
-    labels, code = np.unique(ordered["label"].to_numpy(), return_inverse=True)
-    # Summed by numpy in row order: a parallel sum would differ in its last digits from run to run.
-    totals = np.bincount(code, ordered["caused"].to_numpy(), minlength=len(labels))
-    return dict(zip(labels.tolist(), totals.tolist(), strict=True))
+
+def _by_step(rows: pl.DataFrame) -> Iterator[np.ndarray]:
+    """Positions of the rows of each step, in their order; rows without a step are of one."""
+    steps = rows["step"].fill_null(-1).to_numpy()
+    if len(steps) == 0:
+        return
+    order = None if bool((np.diff(steps) >= 0).all()) else np.argsort(steps, kind="stable")
+    ordered = steps if order is None else steps[order]
+    ends = np.append(np.flatnonzero(np.diff(ordered)) + 1, len(steps))
+    start = 0
+    for end in ends.tolist():
+        yield np.arange(start, end) if order is None else order[start:end]
+        start = end

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 QUANTILES = (0.5, 0.9, 0.99)
+KINDS = ("kept", "all right", "all wrong", "dropped")
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,19 @@ def _clip(value: float) -> float:
     return min(1.0, max(0.0, float(value)))
 
 
+def nearest(ordered: np.ndarray, q: float) -> float:
+    """The q-quantile of sorted values, shape (n,), n >= 1: the value nearest to it (of two, the larger)."""
+    return float(ordered[int(q * (len(ordered) - 1) + 0.5)])
+
+
+def ks_distance(one: np.ndarray, other: np.ndarray) -> float:
+    """Kolmogorov-Smirnov distance of two sorted samples, shapes (n,) and (m,): the largest difference of
+    their cumulative shares."""
+    both = np.concatenate([one, other])
+    shares = (np.searchsorted(x, both, side="right") / len(x) for x in (one, other))
+    return float(np.abs(np.subtract(*shares)).max())
+
+
 def _by_step(groups: pl.DataFrame) -> dict[int, dict[str, StepFigure]]:
     """The shares of each step: sums of numerators and denominators by step, all steps at once."""
     known = groups.filter(groups["step"].is_not_null())
@@ -128,38 +142,41 @@ def _kept_against_dropped(graded: Graded, groups: pl.DataFrame) -> tuple[dict[st
     """Lengths of kept, all-right and all-wrong groups; Kolmogorov-Smirnov distance kept to dropped."""
     import polars as pl
 
-    label = (
+    kind = (
         pl.when(~pl.col("flat"))
-        .then(pl.lit("kept"))
+        .then(0)
         .when(pl.col("all_correct").fill_null(False))
-        .then(pl.lit("all right"))
+        .then(1)
         .when(pl.col("all_wrong").fill_null(False))
-        .then(pl.lit("all wrong"))
-        .otherwise(pl.lit("dropped"))
+        .then(2)
+        .otherwise(3)
+        .cast(pl.UInt8)
     )
-    keyed = groups.select("step", "group_id", kind=label)
-    rows = graded.rollouts.join(keyed.lazy(), on=["step", "group_id"], how="inner")
+    keyed = groups.select("step", "group_id", kind=kind)
+    rows = graded.rollouts.select("step", "group_id", "length").join(
+        keyed.lazy(), on=["step", "group_id"], how="inner"
+    )
     lengths = rows.select("kind", "length").collect()
     sizes = dict(keyed.group_by("kind").len().iter_rows())
-    kinds: dict[str, Any] = {}
-    for (kind,), part in lengths.group_by("kind"):
-        values = part["length"]
-        kinds[str(kind)] = {
-            "groups": sizes[str(kind)],
-            "rollouts": part.height,
-            graded.unit: float(values.sum()),
-            "length_mean": float(values.mean() or 0.0),  # type: ignore[arg-type]
-            **{f"length_p{round(q * 100)}": values.quantile(q, "nearest") for q in QUANTILES},
+    values, codes = lengths["length"].to_numpy(), lengths["kind"].to_numpy()
+    parts = [np.sort(values[codes == code]) for code in range(len(KINDS))]
+    kinds: dict[str, Any] = {
+        name: {
+            "groups": sizes[code],
+            "rollouts": len(part),
+            graded.unit: float(part.sum()),
+            "length_mean": float(part.mean()),
+            **{f"length_p{round(q * 100)}": nearest(part, q) for q in QUANTILES},
         }
-    kept = lengths.filter(pl.col("kind") == "kept")["length"].to_numpy()
-    dropped = lengths.filter(pl.col("kind") != "kept")["length"].to_numpy()
+        for code, (name, part) in enumerate(zip(KINDS, parts, strict=True))
+        if len(part)
+    }
+    kept, dropped = parts[0], np.sort(np.concatenate(parts[1:]))
     if not len(kept) or not len(dropped):
         return {"unit": graded.unit, "groups": kinds}, None
-    from scipy.stats import ks_2samp
-
     shift = {f"p{round(q * 100)}": float(np.quantile(kept, q) - np.quantile(dropped, q)) for q in QUANTILES}
     name = "dynamic_sampling_length_shift"
-    distance = float(ks_2samp(kept, dropped).statistic)
+    distance = ks_distance(kept, dropped)
     median = shift["p50"]
     figure = Figure(
         name,

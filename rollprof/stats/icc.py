@@ -45,9 +45,10 @@ def icc1(
     v = np.asarray(values, float)
     labels = np.asarray(groups)
     block = np.zeros(len(v), np.int64) if blocks is None else np.asarray(blocks)
-    _, index, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    _, first, index, counts = np.unique(labels, return_index=True, return_inverse=True, return_counts=True)
     keep = (counts >= 2)[index] & np.isfinite(v)
-    _, first, index = np.unique(labels[keep], return_index=True, return_inverse=True)
+    if not keep.all():
+        _, first, index = np.unique(index[keep], return_index=True, return_inverse=True)
     if len(first) < 3:
         return None
     stats = _group_stats(v[keep], index, block[keep][first])

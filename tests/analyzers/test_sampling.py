@@ -3,13 +3,16 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
+from scipy.stats import ks_2samp
 
 sys.path.insert(0, str(Path(__file__).parent))
 from grouped_data import frame
 
 from rollprof.analyzers.groups import grade
-from rollprof.analyzers.sampling import analyze_sampling
+from rollprof.analyzers.sampling import analyze_sampling, ks_distance, nearest
 
 
 def sampled(**columns: object):  # type: ignore[no-untyped-def]
@@ -68,3 +71,13 @@ def test_single_samples_have_no_variance_to_speak_of() -> None:
 
 def test_no_reward_no_figure() -> None:
     assert grade(frame(prompt_id=[1, 1], group_id=[1, 1], response_tokens=[5, 6])) is None
+
+
+def test_quantiles_and_distance_of_sorted_samples_as_the_libraries_have_them() -> None:
+    rng = np.random.default_rng(5)
+    for n, m in rng.integers(1, 200, (60, 2)):
+        one = np.sort(rng.integers(0, 40, n).astype(float))
+        other = np.sort(rng.integers(0, 60, m).astype(float))
+        for q in (0.0, 0.1, 0.5, 0.9, 0.99, 1.0):
+            assert nearest(one, q) == pl.Series(one).quantile(q, "nearest")
+        assert ks_distance(one, other) == pytest.approx(ks_2samp(one, other, method="asymp").statistic)
