@@ -17,7 +17,8 @@ from rollprof.schema.ledger import Ledger
 from rollprof.sources.opening import damage_of, open_bytes
 from rollprof.sources.prefixes import clock, spoken, without_transport
 from rollprof.sources.records import SniffedFile
-from rollprof.sources.splitting import TOO_LONG, physical_lines
+from rollprof.sources.sifting import Sieve
+from rollprof.sources.splitting import TOO_LONG
 from rollprof.sources.terminal_text import strip_escapes
 
 MESSAGE_KEYS = ("message", "msg", "log", "text", "event", "MESSAGE")
@@ -54,17 +55,14 @@ class LogLine(NamedTuple):
 
 def marked_lines(file: SniffedFile, ledger: Ledger, marks: Sequence[bytes]) -> Iterator[LogLine]:
     """The lines in which any of `marks` is found, in order. Every physical line is counted in the ledger."""
-    offset, words = 0, [mark.decode() for mark in marks]
+    words, passed = [mark.decode() for mark in marks], 0
     with open_bytes(file.path, file.compression) as stream:
-        for offset, raw, complete in physical_lines(stream):
+        sieve = Sieve(stream, marks)
+        for offset, raw, complete in sieve.lines():
+            ledger.read += sieve.passed - passed
+            passed = sieve.passed
             if raw is None:
                 ledger.skip(file.name, offset, TOO_LONG)
-                continue
-            for mark in marks:
-                if mark in raw:
-                    break
-            else:
-                ledger.read += 1
                 continue
             try:
                 text = raw.replace(b"\0", b"").decode()
@@ -73,9 +71,10 @@ def marked_lines(file: SniffedFile, ledger: Ledger, marks: Sequence[bytes]) -> I
                 text = raw.replace(b"\0", b"").decode("utf-8", "replace")
                 ledger.repair(file.name, offset, "invalid UTF-8 replaced")
             yield from _lines(text, offset, complete, words)
+        ledger.read += sieve.passed - passed
         damage = damage_of(stream)
         if damage is not None:
-            ledger.note(file.name, offset, damage)
+            ledger.note(file.name, sieve.offset, damage)
 
 
 def _lines(text: str, offset: int, complete: bool, words: Sequence[str]) -> Iterator[LogLine]:

@@ -11,7 +11,8 @@ from rollprof.sources.terminal_text import MARK
 # Ray shows an actor's own repr, so that names may hold brackets, colons, blanks and "rank=3".
 _NAME = r"(?:[^()\r\n]|\([^()\r\n]{0,80}\)){0,160}?"
 _COLOUR = r"(?:\[\d{0,3}(?:;\d{1,3})*m)*"  # a colour code whose escape character got lost
-_SYSTEM = r"raylet|autoscaler|scheduler|gcs_server"
+_SYSTEMS = ("raylet", "autoscaler", "scheduler", "gcs_server")
+_SYSTEM = "|".join(_SYSTEMS)
 _PREFIX = (
     rf"{_COLOUR}\((?:(?P<name>{_NAME})\s?\bpid=(?P<pid>\d*)(?:,\s?ip=[^()\s]*)?"
     rf"|(?P<system>{_SYSTEM})(?:,\s?ip=[^()\s]*|\s[^()]{{0,40}})?)\){_COLOUR}"
@@ -55,12 +56,17 @@ def spoken(text: str) -> list[Spoken]:
         while (start := _AT_START.match(text, at)) is not None:
             actor, pid = _who(start)
             at = start.end()
-        inner = _INSIDE.search(text, at) if "pid=" in text else None
+        inner = _INSIDE.search(text, at) if _may_hold_another(text, at) else None
         stop = len(text) if inner is None else inner.start()
         found.append(Spoken(actor, pid, _unrepeated(text[at:stop])))
         if inner is None:
             return found
         at = stop
+
+
+def _may_hold_another(text: str, at: int) -> bool:
+    """Cheap: whether a prefix may stand in `text` from `at` on."""
+    return text.find("pid=", at) >= 0 or ("pid=" in text and any(name in text for name in _SYSTEMS))
 
 
 def without_transport(text: str) -> tuple[str, float | None]:

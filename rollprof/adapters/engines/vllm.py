@@ -37,7 +37,6 @@ _SAMPLE_MARKS = (b"Avg prompt throughput: ", b"Iteration(")
 
 _STAMP = re.compile(r"(?:INFO|DEBUG|WARNING) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))? ")
 _STATS = re.compile(
-    r"(?:(?:Engine (?P<engine>\d+)|(?P<all>\d+) Engines Aggregated): )?"
     r"Avg prompt throughput: (?P<prompt>[\d.]+) tokens/s, "
     r"Avg generation throughput: (?P<generation>[\d.]+) tokens/s, "
     r"Running: (?P<running>\d+) reqs, (?:Swapped: (?P<swapped>\d+) reqs, )?"
@@ -47,6 +46,9 @@ _STATS = re.compile(
     r"(?:, (?:[\w-]+ )?KV cache usage: (?P<kv>[\d.]+)%)?"
     r"(?:, CPU KV cache usage: [\d.]+%)?\.?(?:, Prefix cache hit rate: (?P<hits>[\d.]+)%)?"
 )
+_ENGINE = re.compile(r"(?:Engine (?P<engine>\d+)|(?P<all>\d+) Engines Aggregated): $")
+"""What stands before the statistics, near enough to be found in the last `_NEAR` characters."""
+_NEAR = 40
 _ITERATION = re.compile(
     r"(?:Engine (?P<engine>\d+): )?Iteration\(\d+\): (?P<context>\d+) context requests?, "
     r"(?P<prompt>\d+) context tokens?, (?P<running>\d+) generation requests?, "
@@ -112,7 +114,9 @@ class _Reader:
         return self._collector.part()
 
     def _stats(self, line: LogLine) -> None:
-        found = _STATS.search(line.text)
+        begin = line.text.rfind("Avg prompt throughput")
+        found = _STATS.match(line.text, begin)
+        named = _ENGINE.search(line.text, max(0, begin - _NEAR), begin)
         at = self._time(line)
         if found is None or at is None or (not line.complete and found["kv"] is None):
             self._collector.lost(line.offset, "a damaged line of statistics")
@@ -128,10 +132,10 @@ class _Reader:
             None if kv is None else _number(kv, 0.01),
             line.offset,
         )
-        if found["all"]:
-            self._aggregated.append((line, found["all"], sample, zoned))
+        if named is not None and named["all"]:
+            self._aggregated.append((line, named["all"], sample, zoned))
             return
-        engine = found["engine"] or "000"
+        engine = named["engine"] if named is not None else "000"
         self._collector.add(line, engine, sample, zoned=zoned)
         for key in ("preemptions", "swapped", "deferred"):
             if found[key] and float(found[key]):
