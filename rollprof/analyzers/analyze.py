@@ -224,7 +224,9 @@ def _prompts(run: RunData, tables: Tables) -> int:
 
 def _present(run: RunData, tables: Tables) -> frozenset[str]:
     """Columns with any value, and facts, as `needs` names them."""
-    frames = {"rollouts": tables.rollouts, "engines": tables.engines, "gpus": tables.gpus}
+    frames = {"rollouts": tables.rollouts, "gpus": tables.gpus}
+    if tables.meta.get("samples"):  # else a framework's own counts of what is in work, not an engine's
+        frames["engines"] = tables.engines
     columns = [f"steps.{c}" for c in run.columns]
     for table, frame in frames.items():
         columns += [f"{table}.{c}" for c in _filled(frame)]

@@ -232,7 +232,10 @@ def _count_preemptions(
     """Add the engines' own counts of preempted requests to the steps in whose windows they were printed."""
     import polars as pl
 
-    chosen = frame.filter(pl.col("key").cast(pl.String).is_in(list(PREEMPTIONS)))
+    key = pl.col("key").cast(pl.String)  # KEY@ENGINE in a log of several
+    chosen = frame.filter(
+        pl.any_horizontal((key == name) | key.str.starts_with(f"{name}@") for name in PREEMPTIONS)
+    )
     table = chosen.select(pl.col("logged_at"), pl.col("value")).drop_nulls().collect()
     if not table.height:
         return

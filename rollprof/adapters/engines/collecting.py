@@ -60,7 +60,7 @@ class Collector:
     def __init__(self, file: SniffedFile, claim: Claim, ledger: Ledger, brand: str) -> None:
         self._file, self._claim, self._ledger, self._brand = file, claim, ledger, brand
         self._series: dict[Process, list[Sampled]] = defaultdict(list)
-        self._metrics: list[MetricRecord] = []
+        self._metrics: list[tuple[Process | None, MetricRecord]] = []
         self._left_out = 0
         self._zoned: set[bool] = set()
         self.hints: dict[str, str] = {}
@@ -72,9 +72,10 @@ class Collector:
         self._zoned.add(zoned)
         self._series[Process(line.actor, line.pid, line.host, engine)].append(sample)
 
-    def metric(self, key: str, value: float, time: float, offset: int) -> None:
-        """Take a value that has no column."""
-        self._metrics.append(MetricRecord(None, key, value, time, offset))
+    def metric(self, key: str, value: float, time: float, line: LogLine, engine: str | None = None) -> None:
+        """Take a value that has no column; of `engine` of the process that wrote the line, where given."""
+        who = None if engine is None else Process(line.actor, line.pid, line.host, engine)
+        self._metrics.append((who, MetricRecord(None, key, value, time, line.offset)))
 
     def lost(self, offset: int, reason: str) -> None:
         """A line of the engine that could not be understood. It was counted as read."""
@@ -102,12 +103,22 @@ class Collector:
         return MetricPart(
             self._file,
             self._claim,
-            metrics=self._metrics,
+            metrics=self._with_engines(),
             config=dict(self.config),
             hints=hints,
             engines=sorted(engines, key=lambda s: s.time),
             precision="printed",
         )
+
+    def _with_engines(self) -> list[MetricRecord]:
+        """The values without a column; where the log is of several engines, `KEY@ENGINE`."""
+        if len(self._series) < 2 or self._left_out:
+            return [record for _, record in self._metrics]
+        every = {p: self._name_of(p) for p in self._series}
+        return [
+            record if who not in every else record._replace(key=f"{record.key}@{every[who]}")
+            for who, record in self._metrics
+        ]
 
     def _named(self) -> dict[str, list[Sampled]]:
         """Samples by the shortest names that tell the engines apart."""
@@ -121,12 +132,13 @@ class Collector:
             )
             every = [s for samples in self._series.values() for s in samples]
             return {ANY: sorted(every, key=lambda s: s.time)}
-        writers = {(p.pid, p.host) for p in self._series}
-        named: dict[str, list[Sampled]] = {}
-        for p, samples in self._series.items():
-            who = f"{p.actor or self._brand}:{p.pid}" + (f"@{p.host}" if p.host else "")
-            named[f"{who}/{p.engine}" if len(writers) > 1 else p.engine] = samples
-        return named
+        return {self._name_of(p): samples for p, samples in self._series.items()}
+
+    def _name_of(self, p: Process) -> str:
+        if len({(q.pid, q.host) for q in self._series}) == 1:
+            return p.engine
+        who = f"{p.actor or self._brand}:{p.pid}" + (f"@{p.host}" if p.host else "")
+        return f"{who}/{p.engine}"
 
     def _in_order(self, name: str, samples: Sequence[Sampled]) -> list[Sampled]:
         """Stretches between settings of the clock, by time; where two overlap the earlier one counts."""

@@ -118,7 +118,7 @@ class _Reader:
             ("accept_length", _ACCEPTED.search(text)),
         ):
             if found is not None and float(found[1]):
-                self.collector.metric(f"sglang/{name}", float(found[1]), time, line.offset)
+                self.collector.metric(f"sglang/{name}", float(found[1]), time, line, replica)
 
     def _time(self, line: LogLine, head: str) -> tuple[float, bool, str] | None:
         """Epoch seconds, whether a zone was named, and the data-parallel replica."""

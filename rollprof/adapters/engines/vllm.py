@@ -139,10 +139,10 @@ class _Reader:
         self._collector.add(line, engine, sample, zoned=zoned)
         for key in ("preemptions", "swapped", "deferred"):
             if found[key] and float(found[key]):
-                self._collector.metric(f"vllm/{key}", float(found[key]), time, line.offset)
+                self._collector.metric(f"vllm/{key}", float(found[key]), time, line, engine)
         if found["hits"]:
             self._collector.metric(
-                "vllm/prefix_cache_hit_rate", _number(found["hits"], 0.01) or 0.0, time, line.offset
+                "vllm/prefix_cache_hit_rate", _number(found["hits"], 0.01) or 0.0, time, line, engine
             )
 
     def _iteration(self, line: LogLine) -> None:

@@ -99,6 +99,7 @@ class ConsoleReader:
             metrics=run.metrics if run is not None else [],
             config=configuration.merged(launch.config() for launch in launches),
             hints=hints,
+            engines=sorted((s for launch in launches for s in launch.status.in_work), key=lambda s: s.time),
             run_id=f"wandb:{ids[-1]}" if ids else None,
             name=ids[-1] if ids else "",
             precision="exact" if hints.get("mark.repr") else "printed",

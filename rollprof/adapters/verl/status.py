@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from rollprof.adapters.verl import concurrency
 from rollprof.adapters.verl.config import ENTRY
-from rollprof.sources.records import TextLine
+from rollprof.sources.records import EngineSample, TextLine
 
 RUNNERS = ("TaskRunner", "TaskRunnerV1", "main_task", "FullyAsyncTrainer", "FullyAsyncTaskRunner")
 """Actors that print step lines and the configuration."""
@@ -22,7 +23,6 @@ _WANDB = re.compile(r"https?://\S*wandb\.\w+/\S+/runs/([A-Za-z0-9_-]+)")
 _TOTAL = re.compile(r"Training Progress:.*?\| *\d+/(\d+) \[")
 _RESUMED = re.compile(r"Setting global step to (\d+)")
 _FILE_LOGGER = re.compile(r"Creating file logger at (\S+)")
-_ACTIVE = "raw active_count_history"
 
 _MARKS: tuple[tuple[str, str], ...] = (
     ("num_prompt_in_batch=", "dapo"),
@@ -41,7 +41,10 @@ class StatusReader:
     def __init__(self) -> None:
         self.hints: dict[str, str] = {}
         self.run_id: str | None = None
+        self.in_work: list[EngineSample] = []
+        """Prompts in work, as far as they are dated."""
         self._counts: dict[str, float] = {}
+        self._time: float | None = None
 
     def mark(self, name: str) -> None:
         self.hints[f"mark.{name}"] = "1"
@@ -50,7 +53,7 @@ class StatusReader:
         """Take what a line says. Cheap: most lines are another actor's and say nothing here."""
         if line.actor in RUNNERS:
             self.mark(line.actor)
-        text = line.text
+        text, self._time = line.text, line.time
         for needle, take in _TAKE:
             if needle in text:
                 take(self, text)
@@ -65,6 +68,8 @@ class StatusReader:
         pending, running, finished, failed = map(int, found.groups())
         self.mark("v1_status")
         lines = self._add("status", 1)
+        if self._time is not None:
+            self.in_work.append(concurrency.groups(self._time, pending, running))
         most = self._counts["unfinished"] = max(self._counts.get("unfinished", 0), pending + running)
         self.hints["v1_status"] = (
             f"{lines:.0f} status lines, at most {most:.0f} prompt groups unfinished, last: "
@@ -77,9 +82,13 @@ class StatusReader:
             times, waited = self._add("collections", 1), self._add("waited", float(found.group(3)))
             self.hints["fully_async_wait"] = f"trainer waited {waited:.2f} s in {times:.0f} collections"
 
-    def _active(self, _text: str) -> None:
+    def _active(self, text: str) -> None:
         times = self._add("histories", 1)
-        self.hints["rollouter_timeline"] = f"{times:.0f} in-flight timelines"
+        self.in_work.extend(concurrency.history(text))
+        cut = self._add("cut", 0.0 if concurrency.is_whole(text) else 1.0)
+        self.hints["rollouter_timeline"] = f"{times:.0f} in-flight timelines" + (
+            f", {cut:.0f} of them cut short" if cut else ""
+        )
 
     def _paused(self, _text: str) -> None:
         self.hints["rollouter_paused"] = f"{self._add('pauses', 1):.0f} pauses"
@@ -123,7 +132,7 @@ class StatusReader:
 _TAKE: tuple[tuple[str, Callable[[StatusReader, str], None]], ...] = (
     ("pending: ", StatusReader._groups),
     ("Loop collection completed", StatusReader._collected),
-    (_ACTIVE, StatusReader._active),
+    (concurrency.HISTORY, StatusReader._active),
     ("[ShouldPause]", StatusReader._paused),
     ("Dumped generations to", StatusReader._dumped),
     ("wandb", StatusReader._linked),

@@ -192,3 +192,20 @@ def test_logs_found_in_public(corpus: Path, name: str, samples: int) -> None:
     part, ledger = read(sniff(str(corpus / "other" / name), name), "vllm")
     assert len(part.engines) == samples
     assert ledger.skipped == 0
+
+
+def test_values_without_a_column_name_their_engine_where_there_are_several(tmp_path: Path) -> None:
+    lines = [
+        stats(T0, 3, engine="Engine 000: ", more=", Preemptions: 2"),
+        stats(T0, 3, engine="Engine 001: ", more=", Preemptions: 5"),
+    ]
+    part, _ = read(write(tmp_path / "s.log", lines, written=T0), "vllm")
+    counts = {r.key: r.value for r in part.metrics if "preemptions" in r.key}
+    assert counts == {"vllm/preemptions@000": 2.0, "vllm/preemptions@001": 5.0}
+
+
+def test_files_of_rays_workers_name_their_actor_in_lines_of_their_own(tmp_path: Path) -> None:
+    lines = [":job_id:01000000", ":actor_name:vLLMHttpServer", stats(T0, 3), stats(T0 + 10, 0)]
+    part, ledger = read(write(tmp_path / "worker-ab12-01000000-77.out", lines, written=T0 + 60), "vllm")
+    assert [(s.engine, s.running) for s in part.engines] == [("000", 3.0), ("000", 0.0)]
+    assert (ledger.read, ledger.skipped) == (4, 0)
