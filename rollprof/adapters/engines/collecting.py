@@ -72,7 +72,9 @@ class Collector:
         self._zoned.add(zoned)
         self._series[Process(line.actor, line.pid, line.host, engine)].append(sample)
 
-    def metric(self, key: str, value: float, time: float, line: LogLine, engine: str | None = None) -> None:
+    def metric(
+        self, key: str, value: float, time: float | None, line: LogLine, engine: str | None = None
+    ) -> None:
         """Take a value that has no column; of `engine` of the process that wrote the line, where given."""
         who = None if engine is None else Process(line.actor, line.pid, line.host, engine)
         self._metrics.append((who, MetricRecord(None, key, value, time, line.offset)))

@@ -19,6 +19,7 @@ from rollprof.adapters.base import (
     MetricPart,
     RowMapper,
 )
+from rollprof.adapters.engines import request_lines
 from rollprof.adapters.engines.collecting import SAMPLES, Collector, Sampled
 from rollprof.adapters.engines.interpreting import interpret_engine
 from rollprof.adapters.engines.requests import RequestMapper, claim_requests
@@ -31,7 +32,13 @@ from rollprof.sources.tree import search_text
 
 NAME = "sglang"
 
-MARKS = (b"Decode batch", b"Prefill batch", b"server_args=", b"max_running_requests=")
+MARKS = (
+    b"Decode batch",
+    b"Prefill batch",
+    b"server_args=",
+    b"max_running_requests=",
+    *request_lines.MARKS,
+)
 _SAMPLE = re.compile(rb"(?:Decode|Prefill) batch[^\n]{0,200}?#running-req: \d")
 _SAMPLE_MARKS = (b"#running-req: ",)
 
@@ -87,6 +94,10 @@ class _Reader:
         self._stamps = Stamps.of(file)
 
     def take(self, line: LogLine) -> None:
+        begin = request_lines.begins(line.text)
+        if begin >= 0:
+            self._request(line, begin)
+            return
         batch = _BATCH.search(line.text)
         if batch is None:
             if "batch" in line.text and "running-req" in line.text:
@@ -119,6 +130,16 @@ class _Reader:
         ):
             if found is not None and float(found[1]):
                 self.collector.metric(f"sglang/{name}", float(found[1]), time, line, replica)
+
+    def _request(self, line: LogLine, begin: int) -> None:
+        """One request, as values without a column: its engine is not named."""
+        found = request_lines.values(line.text[begin:])
+        if not found:
+            self.collector.lost(line.offset, "a line of a request without tokens and times")
+            return
+        at = self._time(line, line.text[:begin])
+        for name, value in found.items():
+            self.collector.metric(f"sglang/{name}", value, None if at is None else at[0], line)
 
     def _time(self, line: LogLine, head: str) -> tuple[float, bool, str] | None:
         """Epoch seconds, whether a zone was named, and the data-parallel replica."""

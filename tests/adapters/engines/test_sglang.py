@@ -111,3 +111,42 @@ def test_requests_become_rollouts(tmp_path: Path, record: dict[str, object]) -> 
     assert found["finish_reason"] == "length"
     assert (found["started_at"], found["completed_at"], found["queue_s"]) == (T0, T0 + 2.5, 0.5)
     assert (found["policy_version_first"], found["policy_version_last"], found["engine"]) == (3, 4, "DP1")
+
+
+REQUEST_LINES = {
+    "Req Time Stats(rid=a, input len=5, output len=9, type=unified): queue_duration=250.00ms, "
+    "forward_duration=1500.00ms, start_time=1772462650.123": {
+        "sglang/request_prompt_tokens": 5.0,
+        "sglang/request_output_tokens": 9.0,
+        "sglang/request_queue_s": 0.25,
+        "sglang/request_forward_s": 1.5,
+    },
+    "ReqTimeStats(rid=a, input_len=5, cached_input_len=2, output_len=9, attempts=1, type=unified): "
+    "queue_duration=250.00ms, forward_duration=1500.00ms, entry_time=1772462650.123": {
+        "sglang/request_prompt_tokens": 5.0,
+        "sglang/request_output_tokens": 9.0,
+        "sglang/request_queue_s": 0.25,
+        "sglang/request_forward_s": 1.5,
+    },
+    "Finish: obj=GenerateReqInput(rid='a', text='completion_tokens: 77'), out={'text': 'Decode batch', "
+    "'meta_info': {'id': 'a', 'prompt_tokens': 5, 'completion_tokens': 9, 'e2e_latency': 2.5}}": {
+        "sglang/request_prompt_tokens": 5.0,
+        "sglang/request_output_tokens": 9.0,
+        "sglang/request_e2e_s": 2.5,
+    },
+}
+
+
+@pytest.mark.parametrize("text", REQUEST_LINES)
+def test_lines_of_single_requests_are_values_with_a_time(tmp_path: Path, text: str) -> None:
+    lines = [VARIANTS["2024"], f"[2026-03-02 14:44:12 TP0] {text}", VARIANTS["2024"]]
+    part, ledger = read(write(tmp_path / "s.log", lines, written=T0 + 60), "sglang")
+    assert {r.key: r.value for r in part.metrics} == REQUEST_LINES[text]
+    assert {r.time for r in part.metrics} == {T0 + 2}
+    assert (len(part.engines), ledger.read, ledger.skipped) == (2, 3, 0)
+
+
+def test_a_line_of_a_request_that_says_nothing_is_skipped_and_counted(tmp_path: Path) -> None:
+    lines = [VARIANTS["2024"], "[2026-03-02 14:44:12] Finish: obj=GenerateReqInput(rid='a'"]
+    part, ledger = read(write(tmp_path / "s.log", lines, written=T0 + 60), "sglang")
+    assert (len(part.engines), ledger.read, ledger.skipped) == (1, 1, 1)
