@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from rollprof.adapters.base import (
     Brings,
@@ -154,7 +155,7 @@ class _Reader:
         if found is None:
             return None if line.time is None else (line.time, line.zoned, replica)
         if found["date"]:
-            time = clock(found["date"] + found["time"])
+            time = _clock(found["date"] + found["time"])
             if time is not None:
                 self._stamps.saw(time)
         else:
@@ -170,6 +171,12 @@ class _Reader:
         version = _VERSION.search(text)
         if version is not None:
             self.collector.hints["engine.version"] = version[1]
+
+
+@lru_cache(maxsize=64)
+def _clock(stamp: str) -> float | None:
+    """Of many lines of one second the stamp is read once."""
+    return clock(stamp)
 
 
 def _count(found: re.Match[str] | None) -> float:
