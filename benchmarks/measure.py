@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
@@ -13,7 +14,8 @@ PERIOD_S = 0.05
 
 @dataclass(frozen=True)
 class Usage:
-    """`seconds` of wall time; `peak_pss_mb`: largest sum over all processes at one moment, 10^6 bytes.
+    """`seconds` of wall time; `peak_pss_mb`: largest sum over all processes at one moment, 10^6 bytes;
+    `cpu_s`: seconds of processor time of all of them.
 
     Proportional set size counts a page shared by n processes once in total, unlike resident size. None
     where the system does not tell.
@@ -21,10 +23,12 @@ class Usage:
 
     seconds: float
     peak_pss_mb: float | None
+    cpu_s: float = 0.0
 
 
 def measure(command: Sequence[str]) -> Usage:
     """Run `command` to its end; raises CalledProcessError when it fails."""
+    before = _cpu_of_children()
     started = time.perf_counter()
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
         peak = 0
@@ -35,7 +39,12 @@ def measure(command: Sequence[str]) -> Usage:
         errors = process.stderr.read().decode() if process.stderr else ""
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, stderr=errors)
-    return Usage(seconds, peak / 1e6 if peak else None)
+    return Usage(seconds, peak / 1e6 if peak else None, _cpu_of_children() - before)
+
+
+def _cpu_of_children() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _family(pid: int) -> Iterator[int]:

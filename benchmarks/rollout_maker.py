@@ -82,15 +82,68 @@ def step_lines(rng: random.Random, text: Text, step: int) -> Iterator[str]:
             )
 
 
-def make(folder: Path, megabytes: float, seed: int = 1) -> int:
+def short_lines(rng: random.Random, text: Text, step: int) -> Iterator[str]:
+    """The lines of a step of short answers: some 0.6 kB each."""
+    for _ in range(PROMPTS):
+        prompt = f"user\n{text.cut(150)}"
+        difficulty = rng.random()
+        for _ in range(SAMPLES):
+            right = rng.random() > difficulty
+            yield json.dumps(
+                {
+                    "input": prompt,
+                    "output": text.cut(max(40, min(1600, int(rng.lognormvariate(5.6, 0.7))))),
+                    "gts": "7",
+                    "score": float(right),
+                    "step": step,
+                    "acc": right,
+                },
+                ensure_ascii=False,
+            )
+
+
+def token_lines(rng: random.Random, text: Text, step: int) -> Iterator[str]:
+    """The lines of a step with the ids and log-probabilities of all tokens: some 30 kB each."""
+    for prompt in range(PROMPTS // 8):
+        for sample in range(SAMPLES):
+            tokens = max(50, min(8000, int(rng.lognormvariate(6.5, 0.9))))
+            yield json.dumps(
+                {
+                    "input": f"user: {text.cut(60)} {step} {prompt}",
+                    "output": text.cut(4 * tokens),
+                    "token_ids": [rng.randrange(150_000) for _ in range(tokens)],
+                    "logprobs": [-3 * rng.random() for _ in range(tokens)],
+                    "score": float(sample % 2),
+                    "step": step,
+                }
+            )
+
+
+KINDS = {"long": step_lines, "short": short_lines, "tokens": token_lines}
+
+
+def make(folder: Path, megabytes: float, seed: int = 1, kind: str = "long") -> int:
     """Write `{folder}/{step}.jsonl` until `megabytes` (10^6 bytes) are reached; the bytes written."""
     folder.mkdir(parents=True, exist_ok=True)
+    size = 0
+    for step, data in _steps(megabytes, seed, kind):
+        (folder / f"{step}.jsonl").write_bytes(data)
+        size += len(data)
+    return size
+
+
+def make_file(file: Path, megabytes: float, seed: int = 1, kind: str = "long") -> int:
+    """The same in one file."""
+    with file.open("wb") as target:
+        return sum(target.write(data) for _, data in _steps(megabytes, seed, kind))
+
+
+def _steps(megabytes: float, seed: int, kind: str) -> Iterator[tuple[int, bytes]]:
     rng = random.Random(seed)
     text = Text(rng)
     size, step = 0, 0
     while size < megabytes * 1e6:
         step += 1
-        data = "".join(line + "\n" for line in step_lines(rng, text, step)).encode()
-        (folder / f"{step}.jsonl").write_bytes(data)
+        data = "".join(line + "\n" for line in KINDS[kind](rng, text, step)).encode()
         size += len(data)
-    return size
+        yield step, data

@@ -8,8 +8,11 @@ import sys
 from pathlib import Path
 from statistics import fmean, median
 from types import ModuleType
+from xml.etree import ElementTree
 
 import pytest
+
+from rollprof import api
 
 
 @pytest.fixture
@@ -48,14 +51,52 @@ def test_measure_counts_children(tool: object) -> None:
 
 
 def test_table_reports_the_ratio_of_medians(tool: object) -> None:
-    speed: ModuleType = tool("convert_speed")  # type: ignore[operator]
+    speed: ModuleType = tool("reader_speed")  # type: ignore[operator]
     usage = {
-        "rollprof convert": [speed.Usage(s, 300.0) for s in (4.0, 2.0, 9.0)],
+        speed.OURS: [speed.Usage(s, 300.0, 2 * s) for s in (4.0, 2.0, 9.0)],
         "DuckDB read_json": [speed.Usage(s, None) for s in (1.0, 3.0, 2.0)],
     }
     table = speed.table(100, usage).split("\n")
-    assert table[2] == "| rollprof convert | 4.00 s | 25 MB/s | 300 MB | 0.50 |"
-    assert table[3] == "| DuckDB read_json | 2.00 s | 50 MB/s | not known here | 1.00 |"
+    assert table[2] == "| rollprof convert | 4.00 s | 8.00 s | 25 MB/s | 300 MB | 1.00 |"
+    assert table[3] == "| DuckDB read_json | 2.00 s | 0.00 s | 50 MB/s | not known here | 0.50 |"
+
+
+@pytest.mark.parametrize("kind", ["long", "short", "tokens"])
+def test_peers_and_rollprof_read_the_same(tool: object, tmp_path: Path, kind: str) -> None:
+    maker: ModuleType = tool("rollout_maker")  # type: ignore[operator]
+    peers: ModuleType = tool("peers")  # type: ignore[operator]
+    file = tmp_path / "dump.jsonl"
+    maker.make_file(file, 0.5, kind=kind)
+    rows = [json.loads(line) for line in file.read_text().split("\n") if line]
+    prompts, last = len({row["input"] for row in rows}), max(row["step"] for row in rows)
+    characters, score = sum(len(row["output"]) for row in rows), fmean(row["score"] for row in rows)
+    for read in peers.PEERS.values():
+        found = read(str(file))
+        assert found[:2] == (len(rows), characters)
+        assert found[2] == pytest.approx(score)
+        assert found[3:] == (prompts, last)
+    run = api.open_run([str(file)], options=api.OpenOptions(output=str(tmp_path / "dataset"), workers=1))
+    ours = run.rollouts.collect()
+    assert (ours.height, ours["response_chars"].sum(), ours["prompt_id"].n_unique()) == (
+        len(rows),
+        characters,
+        prompts,
+    )
+
+
+def test_scaling_measures_every_command_and_draws_it(tool: object) -> None:
+    scaling: ModuleType = tool("scaling")  # type: ignore[operator]
+    found = [
+        scaling.Measured(name, n, scaling.Usage(seconds * n / 1000, 200.0, seconds))
+        for name, seconds in (("convert", 1.0), ("analyze", 2.0))
+        for n in (1000, 10_000)
+    ]
+    assert (
+        scaling.table(found).split("\n")[3] == "| analyze | 2.0 s (2.0 s, 200 MB) | 20.0 s (2.0 s, 200 MB) |"
+    )
+    svg = ElementTree.fromstring(scaling.plot(found))
+    said = [e.text for e in svg.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"1,000", "10,000", "1 s", "10 s", "convert", "analyze"} <= set(said)
 
 
 def test_event_files_for_the_comparison_are_what_the_reader_sees(tool: object, tmp_path: Path) -> None:

@@ -1,0 +1,85 @@
+"""How fast `rollprof convert` makes a dataset of rollout dumps, beside the bare reads of benchmarks/peers.py.
+
+They take turns on the same file, and the median counts. rollprof hashes the prompts, keeps every column and
+writes Parquet besides. Absolute speeds are those of the machine: ratios are the figures to quote.
+"""
+
+from __future__ import annotations
+
+import statistics
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from measure import Usage, measure
+from peers import PEERS
+from rollout_maker import make_file
+
+FILES = {
+    "long": ("16 kB lines of text", 500),
+    "short": ("0.6 kB lines", 200),
+    "tokens": ("token arrays", 200),
+}
+OURS = "rollprof convert"
+NAMES = {
+    "duckdb": "DuckDB read_json",
+    "polars_scan": "polars scan_ndjson, streaming",
+    "polars_read": "polars read_ndjson",
+    "pandas": "pandas read_json",
+}
+
+
+def commands(file: Path, scratch: Path) -> dict[str, list[str]]:
+    """What is timed, by name. rollprof runs as its users run it."""
+    convert = [
+        sys.executable,
+        "-m",
+        "rollprof",
+        "convert",
+        str(file),
+        "-o",
+        str(scratch / "dataset"),
+        "--quiet",
+    ]
+    peers = str(Path(__file__).resolve().parent / "peers.py")
+    return {OURS: convert} | {NAMES[p]: [sys.executable, peers, p, str(file)] for p in PEERS}
+
+
+def timed(file: Path, runs: int) -> dict[str, list[Usage]]:
+    """Each command's runs, by turns."""
+    usage: dict[str, list[Usage]] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(runs):
+            for name, command in commands(file, Path(folder)).items():
+                usage.setdefault(name, []).append(measure(command))
+    return usage
+
+
+def table(megabytes: float, usage: Mapping[str, Sequence[Usage]]) -> str:
+    """A Markdown table of the medians; the ratio is how many times as long as rollprof takes."""
+    wall = {name: statistics.median(u.seconds for u in runs) for name, runs in usage.items()}
+    lines = [
+        "| | wall time | processor time | speed | peak memory | time to ours |",
+        "|---|---|---|---|---|---|",
+    ]
+    for name, runs in usage.items():
+        peaks = [u.peak_pss_mb for u in runs if u.peak_pss_mb is not None]
+        memory = f"{max(peaks):.0f} MB" if peaks else "not known here"
+        cpu = statistics.median(u.cpu_s for u in runs)
+        speed = f"{megabytes / wall[name]:.0f} MB/s"
+        ratio = f"{wall[name] / wall[OURS]:.2f}"
+        lines.append(f"| {name} | {wall[name]:.2f} s | {cpu:.2f} s | {speed} | {memory} | {ratio} |")
+    return "\n".join(lines)
+
+
+def section(runs: int = 3, share: float = 1.0) -> str:
+    """The tables of all three kinds of file; `share` of the full sizes."""
+    parts = []
+    with tempfile.TemporaryDirectory() as folder:
+        for kind, (words, megabytes) in FILES.items():
+            file = Path(folder) / f"{kind}.jsonl"
+            size = make_file(file, megabytes * share, kind=kind) / 1e6
+            parts.append(f"{size:.0f} MB, {words}:\n\n{table(size, timed(file, runs))}\n")
+            file.unlink()
+    return "\n".join(parts)
