@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import time
@@ -30,7 +31,8 @@ def measure(command: Sequence[str]) -> Usage:
     """Run `command` to its end; raises CalledProcessError when it fails."""
     before = _cpu_of_children()
     started = time.perf_counter()
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
+    plain = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}  # as users run it
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=plain) as process:
         peak = 0
         while process.poll() is None:
             peak = max(peak, sum(_pss(pid) for pid in _family(process.pid)))

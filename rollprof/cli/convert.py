@@ -43,7 +43,9 @@ def convert(
     from rollprof import api
     from rollprof.cli.progress import ProgressBar
     from rollprof.render.summary.header import ledger_words
+    from rollprof.sources.arrow import without_pandas
 
+    without_pandas()
     dataset = api.convert(
         runs, options=options.opening(reuse=False), progress=ProgressBar(quiet=options.quiet)
     )

@@ -21,7 +21,9 @@ def open_dataset(runs: Sequence[str] | None, options: RunOptions) -> Dataset:
     """The run as a dataset: read now, reused, or opened."""
     from rollprof import api
     from rollprof.schema.store import is_dataset
+    from rollprof.sources.arrow import without_pandas
 
+    without_pandas()
     paths = list(runs or ())
     if not paths and options.output is not None and "output" not in options.flags:
         # Settings name the directory that analyze writes to: that is the last run.

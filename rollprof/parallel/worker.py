@@ -14,6 +14,7 @@ import sys
 
 from rollprof.parallel import wire
 from rollprof.parallel.convert import convert_chunk
+from rollprof.sources.arrow import without_pandas
 
 CHILD_ENVIRONMENT = {
     # As many processes as cores are at work already.
@@ -29,6 +30,7 @@ def main() -> None:
     tasks = sys.stdin.buffer
     with os.fdopen(os.dup(1), "wb") as results:
         os.dup2(2, 1)  # whatever an adapter prints must not mix with the results
+        without_pandas()
         gc.freeze()
         while (frame := wire.read_frame(tasks)) is not None:
             with contextlib.suppress(BrokenPipeError):

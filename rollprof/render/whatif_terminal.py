@@ -99,14 +99,16 @@ def _table(page: Page, found: WhatIf, *, full: bool) -> None:
             page.row((f"{mark} {name}", style))
             mark, name = " ", ""
         page.row((f"{mark} {pad(name, name_width)}{_cells(p, columns)}", style))
-    page.row(("* nothing gains more at as little off-policy share and bias", "dim"), indent=2)
+    page.add(("* nothing gains more at as little off-policy share and bias", "dim"), indent=2, hang=4)
     if any(not p.within_limits for p in shown):
-        page.row(("- beyond --max-off-policy or --max-bias", "dim"), indent=2)
+        page.add(("- beyond --max-off-policy or --max-bias", "dim"), indent=2, hang=4)
     if any(p.range is not None for p in shown):
-        page.row(("? range over what the log leaves open, not an interval", "dim"), indent=2)
+        page.add(("? range over what the log leaves open, not an interval", "dim"), indent=2, hang=4)
     if len(columns) > len(_COLUMNS):
-        page.row(
-            ("oldest: versions a trained token lies back; KS: trained against all lengths", "dim"), indent=2
+        page.add(
+            ("oldest: versions a trained token lies back; KS: trained against all lengths", "dim"),
+            indent=2,
+            hang=4,
         )
 
 

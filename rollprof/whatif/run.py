@@ -104,7 +104,7 @@ def whatif(
     results += [] if not compositions else _unasked(evaluators[0], results)
     base = _baseline(evaluators[0], results[0], relative=fitted.said.relative)
     if fitted.said.relative:
-        results = [replace(r, step_s=None, useful_tokens_per_s=None) for r in results]
+        results = [_without_seconds(r) for r in results]
     tail = tail_of(loaded.workload, groups_known=loaded.alike is None)
     return WhatIf(
         calibration=fitted.said,
@@ -231,6 +231,15 @@ def _unasked(evaluator: Evaluator, results: Sequence[PolicyResult]) -> list[Poli
                 PolicyResult(name, off_policy_share=c.off_policy, needs=missing, notes=("not asked for",))
             )
     return rest
+
+
+SECONDS = ("step_s", "useful_tokens_per_s")
+
+
+def _without_seconds(result: PolicyResult) -> PolicyResult:
+    """Where the decode cost is relative its seconds are of no clock, and their intervals neither."""
+    told = {name: ends for name, ends in result.intervals.items() if name not in SECONDS}
+    return replace(result, step_s=None, useful_tokens_per_s=None, intervals=told)
 
 
 def _baseline(evaluator: Evaluator, result: PolicyResult, *, relative: bool) -> BaselineResult:
