@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rollprof.render.numbers import percent, plural, seconds
@@ -124,8 +124,13 @@ def _plot(found: WhatIf, shown: Sequence[PolicyResult]) -> Plot | None:
         ("best parameters", [p for p in known if not p.pareto and id(p) in best], "@n2", True),
         ("best trade-off", [p for p in known if p.pareto], "@work", True),
     )
+    sides = _sides([p for _, points, _, named in groups if named for p in points])
     spec = {
-        "data": [_points(name, points, color, named) for name, points, color, named in groups if points],
+        "data": [
+            _points(name, points, color, sides if named else {})
+            for name, points, color, named in groups
+            if points
+        ],
         "layout": layout(
             400,
             showlegend=True,
@@ -140,11 +145,37 @@ def _plot(found: WhatIf, shown: Sequence[PolicyResult]) -> Plot | None:
     return Plot("whatif", "Speed-up against off-policy share", {"": spec}, _reading(known))
 
 
-def _points(name: str, points: Sequence[PolicyResult], color: str, named: bool) -> dict[str, Any]:
+NEAR = (0.2, 0.045)
+"""Shares of the plot's width and height within which the names of two points would overlap."""
+
+
+def _sides(points: Sequence[PolicyResult]) -> dict[int, str]:
+    """Where each point's name stands, by identity: beside it, and apart from that of a neighbour."""
+    placed = sorted(points, key=lambda p: p.speedup or 0.0)
+    heights = [p.speedup or 0.0 for p in points] or [0.0]
+    close = NEAR[1] * max(max(heights) - min(heights), 0.1)
+    sides: dict[int, str] = {}
+    for at, p in enumerate(placed):
+        x, y = p.off_policy_share or 0.0, p.speedup or 0.0
+        near = [
+            (q.speedup or 0.0, i)
+            for i, q in enumerate(placed)
+            if q is not p
+            and abs((q.off_policy_share or 0.0) - x) < NEAR[0]
+            and abs((q.speedup or 0.0) - y) < close
+        ]
+        level = "middle" if not near else "top" if max(near) < (y, at) else "bottom"
+        sides[id(p)] = f"{level} {'left' if x > 0.9 else 'right'}"
+    return sides
+
+
+def _points(
+    name: str, points: Sequence[PolicyResult], color: str, sides: Mapping[int, str]
+) -> dict[str, Any]:
     ends = [p.interval or (p.speedup or 0.0, p.speedup or 0.0) for p in points]
     return {
         "type": "scatter",
-        "mode": "markers+text" if named else "markers",
+        "mode": "markers+text" if sides else "markers",
         "name": name,
         "x": [p.off_policy_share for p in points],
         "y": [p.speedup for p in points],
@@ -159,11 +190,9 @@ def _points(name: str, points: Sequence[PolicyResult], color: str, named: bool) 
             "thickness": 1,
             "width": 3,
         },
-        "marker": {"color": color, "size": 10 if named else 6},
-        "text": [f" {p.name}" if named else "" for p in points],
-        "textposition": [
-            "middle left" if (p.off_policy_share or 0.0) > 0.9 else "middle right" for p in points
-        ],
+        "marker": {"color": color, "size": 10 if sides else 6},
+        "text": [f" {p.name}" if sides else "" for p in points],
+        "textposition": [sides.get(id(p), "middle right") for p in points],
         "textfont": {"size": 11, "color": "@ink"},
         "customdata": [label(p) for p in points],
         "hovertemplate": "%{customdata}: %{y:.2f}x, %{x:.0%} off-policy<extra></extra>",
