@@ -10,6 +10,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from measure import Usage, measure
@@ -56,30 +57,48 @@ def timed(file: Path, runs: int) -> dict[str, list[Usage]]:
     return usage
 
 
-def table(megabytes: float, usage: Mapping[str, Sequence[Usage]]) -> str:
+@dataclass(frozen=True)
+class Read:
+    """What reading one kind of file took, by command."""
+
+    words: str
+    megabytes: float
+    usage: Mapping[str, Sequence[Usage]]
+
+    def seconds(self, name: str) -> float:
+        """The median of its runs."""
+        return statistics.median(u.seconds for u in self.usage[name])
+
+    def memory(self, name: str) -> str:
+        """The largest peak of its runs."""
+        peaks = [u.peak_pss_mb for u in self.usage[name] if u.peak_pss_mb is not None]
+        return f"{max(peaks):.0f} MB" if peaks else "not known here"
+
+
+def section(read: Read) -> str:
     """A Markdown table of the medians; the ratio is how many times as long as rollprof takes."""
-    wall = {name: statistics.median(u.seconds for u in runs) for name, runs in usage.items()}
+    heads = ("", "wall time", "processor time", "speed", "peak memory", "time to ours")
     lines = [
-        "| | wall time | processor time | speed | peak memory | time to ours |",
-        "|---|---|---|---|---|---|",
+        f"{read.megabytes:.0f} MB, {read.words}:",
+        "",
+        f"| {' | '.join(heads)} |",
+        "|---" * len(heads) + "|",
     ]
-    for name, runs in usage.items():
-        peaks = [u.peak_pss_mb for u in runs if u.peak_pss_mb is not None]
-        memory = f"{max(peaks):.0f} MB" if peaks else "not known here"
+    for name, runs in read.usage.items():
+        wall = read.seconds(name)
         cpu = statistics.median(u.cpu_s for u in runs)
-        speed = f"{megabytes / wall[name]:.0f} MB/s"
-        ratio = f"{wall[name] / wall[OURS]:.2f}"
-        lines.append(f"| {name} | {wall[name]:.2f} s | {cpu:.2f} s | {speed} | {memory} | {ratio} |")
-    return "\n".join(lines)
+        speed, ratio = f"{read.megabytes / wall:.0f} MB/s", f"{wall / read.seconds(OURS):.2f}"
+        lines.append(f"| {name} | {wall:.2f} s | {cpu:.2f} s | {speed} | {read.memory(name)} | {ratio} |")
+    return "\n".join(lines) + "\n"
 
 
-def section(runs: int = 3, share: float = 1.0) -> str:
-    """The tables of all three kinds of file; `share` of the full sizes."""
-    parts = []
+def measured(runs: int = 3, share: float = 1.0) -> list[Read]:
+    """All three kinds of file; `share` of the full sizes."""
+    found = []
     with tempfile.TemporaryDirectory() as folder:
         for kind, (words, megabytes) in FILES.items():
             file = Path(folder) / f"{kind}.jsonl"
             size = make_file(file, megabytes * share, kind=kind) / 1e6
-            parts.append(f"{size:.0f} MB, {words}:\n\n{table(size, timed(file, runs))}\n")
+            found.append(Read(words, size, timed(file, runs)))
             file.unlink()
-    return "\n".join(parts)
+    return found

@@ -56,9 +56,10 @@ def test_table_reports_the_ratio_of_medians(tool: object) -> None:
         speed.OURS: [speed.Usage(s, 300.0, 2 * s) for s in (4.0, 2.0, 9.0)],
         "DuckDB read_json": [speed.Usage(s, None) for s in (1.0, 3.0, 2.0)],
     }
-    table = speed.table(100, usage).split("\n")
-    assert table[2] == "| rollprof convert | 4.00 s | 8.00 s | 25 MB/s | 300 MB | 1.00 |"
-    assert table[3] == "| DuckDB read_json | 2.00 s | 0.00 s | 50 MB/s | not known here | 0.50 |"
+    table = speed.section(speed.Read("of text", 100, usage)).split("\n")
+    assert table[0] == "100 MB, of text:"
+    assert table[4] == "| rollprof convert | 4.00 s | 8.00 s | 25 MB/s | 300 MB | 1.00 |"
+    assert table[5] == "| DuckDB read_json | 2.00 s | 0.00 s | 50 MB/s | not known here | 0.50 |"
 
 
 @pytest.mark.parametrize("kind", ["long", "short", "tokens"])

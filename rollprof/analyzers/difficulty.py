@@ -79,13 +79,17 @@ def _correlations(groups: pl.DataFrame, resamples: int, seed: int) -> dict[str, 
 
 
 def _points(groups: pl.DataFrame) -> pl.DataFrame:
-    """One point per prompt: its groups' averages."""
+    """One point per prompt: its groups' averages.
+
+    A parallel sum's last digit depends on who came first, which would part and join ties of ranks: lengths
+    count to ten digits.
+    """
     import polars as pl
 
     return (
         groups.filter(pl.col("pass_rate").is_not_null())
         .group_by("prompt_id")
-        .agg(difficulty=1 - pl.col("pass_rate").mean(), log_length=pl.col("log_length").mean())
+        .agg(difficulty=1 - pl.col("pass_rate").mean(), log_length=pl.col("log_length").mean().round(10))
         .sort("prompt_id")
     )
 

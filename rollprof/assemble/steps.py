@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rollprof.schema.tables import STEPS
@@ -45,16 +45,65 @@ def step_rows(
     return [rows[key] for key in sorted(rows, key=lambda k: (k[0], k[1] == "eval"))]
 
 
-def count_rollouts(table: pa.Table) -> dict[tuple[int, str], dict[str, Any]]:
+_SUMS: Mapping[str, tuple[str, ...]] = {
+    "response": ("sum", "count", "min", "max"),
+    "prompt": ("sum", "count", "max"),
+    "reward": ("sum", "count"),
+    "truncated": ("sum", "count"),
+}
+"""What is added up of each value; means are made of sums, since a step may lie in several batches."""
+
+
+def count_rollouts(batches: Iterable[pa.Table]) -> dict[tuple[int, str], dict[str, Any]]:
     """Per (step, split) what the rollouts say themselves: counts, lengths, truncated share, reward.
 
-    Lengths only where the tokens were counted, not scaled; rollouts without a step are left out.
+    Lengths only where the tokens were counted, not scaled; rollouts without a step are left out. `batches`
+    with ROLLOUT_COLUMNS; of each only its sums and its groups stay in memory.
     """
+    import pyarrow as pa
+
+    sums, groups = [], []
+    for batch in batches:
+        flat = _values(batch)
+        by_step = flat.group_by(["step", "split"])
+        sums.append(
+            by_step.aggregate([([], "count_all"), *((n, how) for n, hows in _SUMS.items() for how in hows)])
+        )
+        groups.append(
+            flat.select(["step", "split", "group_id"]).group_by(["step", "split", "group_id"]).aggregate([])
+        )
+    if not sums:
+        return {}
+    wanted = [(f"{n}_{how}", "sum" if how == "count" else how) for n, hows in _SUMS.items() for how in hows]
+    total = pa.concat_tables(sums).group_by(["step", "split"]).aggregate([("count_all", "sum"), *wanted])
+    prompts = pa.concat_tables(groups).group_by(["step", "split"]).aggregate([("group_id", "count_distinct")])
+    distinct = {(r["step"], r["split"]): r["group_id_count_distinct"] for r in prompts.to_pylist()}
+    return {
+        (row["step"], row["split"]): {
+            "rollouts": row["count_all_sum"],
+            "prompts": distinct[row["step"], row["split"]],
+            "response_tokens_mean": _mean(row, "response"),
+            "response_tokens_min": row["response_min_min"],
+            "response_tokens_max": row["response_max_max"],
+            "prompt_tokens_mean": _mean(row, "prompt"),
+            "prompt_tokens_max": row["prompt_max_max"],
+            "reward_mean": _mean(row, "reward"),
+            "truncated_share": _mean(row, "truncated"),
+        }
+        for row in total.to_pylist()
+    }
+
+
+def _mean(row: Mapping[str, Any], name: str) -> float | None:
+    count = row[f"{name}_count_sum"]
+    return float(row[f"{name}_sum_sum"]) / count if count else None
+
+
+def _values(table: pa.Table) -> pa.Table:
+    """The values that count, of the rollouts of a step."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    if not table.num_rows:
-        return {}
     basis = table["token_basis"].cast(pa.string())
     counted = pc.is_in(basis, pa.array(COUNTED_TOKENS))
     finish = table["finish_reason"].cast(pa.string())
@@ -74,32 +123,4 @@ def count_rollouts(table: pa.Table) -> dict[tuple[int, str], dict[str, Any]]:
             ),
         }
     )
-    flat = flat.filter(pc.is_valid(flat["step"]))
-    grouped = flat.group_by(["step", "split"]).aggregate(
-        [
-            ([], "count_all"),
-            ("group_id", "count_distinct"),
-            ("response", "mean"),
-            ("response", "min"),
-            ("response", "max"),
-            ("prompt", "mean"),
-            ("prompt", "max"),
-            ("reward", "mean"),
-            ("truncated", "mean"),
-        ]
-    )
-    names = {
-        "count_all": "rollouts",
-        "group_id_count_distinct": "prompts",
-        "response_mean": "response_tokens_mean",
-        "response_min": "response_tokens_min",
-        "response_max": "response_tokens_max",
-        "prompt_mean": "prompt_tokens_mean",
-        "prompt_max": "prompt_tokens_max",
-        "reward_mean": "reward_mean",
-        "truncated_mean": "truncated_share",
-    }
-    return {
-        (row["step"], row["split"]): {new: row[old] for old, new in names.items()}
-        for row in grouped.to_pylist()
-    }
+    return flat.filter(pc.is_valid(flat["step"]))

@@ -280,11 +280,13 @@ class DatasetWriter:
         with _parquet_writer(self._work / table.filename, schema) as writer:
             writer.write_table(pa.Table.from_arrays(arrays, schema=schema))
 
-    def read_rollouts(self, columns: Sequence[str]) -> pa.Table:
-        """The named columns of the rollouts written so far."""
+    def read_rollouts(self, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """The named columns of the rollouts written so far, a row group at a time."""
         import pyarrow.parquet as pq
 
-        return pq.read_table(self._work / ROLLOUTS.filename, columns=list(columns))
+        with pq.ParquetFile(self._work / ROLLOUTS.filename) as file:
+            for group in range(file.num_row_groups):
+                yield file.read_row_group(group, columns=list(columns))
 
     def commit(self, ledger: Ledger) -> Dataset:
         """Put the dataset in its place with one rename; whatever was there is gone afterwards."""

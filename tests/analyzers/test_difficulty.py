@@ -12,7 +12,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from grouped_data import frame, known_truth
 
 from rollprof.analyzers import difficulty
-from rollprof.analyzers.difficulty import analyze_difficulty
+from rollprof.analyzers.difficulty import _longest, _waits, analyze_difficulty
 from rollprof.analyzers.groups import grade, group_table
 from rollprof.errors import UsageProblem
 from rollprof.stats.rank import rank_correlation
@@ -185,3 +185,47 @@ def test_the_interval_of_many_groups_is_that_of_the_bootstrap(monkeypatch: pytes
     normal = difficulty._interval_of_mean(gaps, 1000, 0)
     width = normal[1] - normal[0]
     assert normal == pytest.approx(resampled, abs=0.1 * width)
+
+
+def test_ranks_do_not_depend_on_the_order_in_which_lengths_are_added_up() -> None:
+    rng = np.random.default_rng(4)
+    n = 20_000
+    rows = {
+        "step": (np.arange(n) // 8 % 5).tolist(),
+        "prompt_id": (np.arange(n) // 8).tolist(),
+        "group_id": (np.arange(n) // 8).tolist(),
+        "response_tokens": rng.integers(1, 4, n).tolist(),  # ties everywhere
+        "reward": rng.integers(0, 2, n).astype(float).tolist(),
+    }
+    names = ("difficulty_length_spearman", "difficulty_length_kendall")
+    seen = set()
+    for seed in range(6):
+        order = np.random.default_rng(seed).permutation(n)
+        graded = grade(frame(**{name: [column[i] for i in order] for name, column in rows.items()}))
+        assert graded is not None
+        found = analyze_difficulty(graded, resamples=20).figures
+        seen.add(tuple(found[name].value for name in names))
+    assert len(seen) == 1
+
+
+def test_waits_and_the_longest_against_the_plain_formula() -> None:
+    rng = np.random.default_rng(9)
+    n = 300
+    steps = [None if s == 3 else int(s) for s in rng.integers(0, 4, n)]
+    lengths = rng.integers(1, 9, n).astype(float)
+    codes = rng.integers(0, 3, n)
+    rows = pl.DataFrame(
+        {"step": steps, "length": lengths, "code": codes}, schema_overrides={"code": pl.UInt32}
+    )
+    expected = np.zeros(3)
+    for step in (0, 1, 2, None):
+        own = sorted((length, i) for i, length in enumerate(lengths) if steps[i] == step)
+        for k in range(1, len(own)):
+            gap = own[k][0] - own[k - 1][0]
+            for _, i in own[k:]:
+                expected[codes[i]] += gap * k / (len(own) - k)
+    assert _waits(rows, 3) == pytest.approx(expected)
+    for count in (1, 7, n):
+        chosen = _longest(lengths, count)
+        assert sorted(lengths[chosen]) == sorted(lengths)[n - count :]
+        assert len(set(chosen.tolist())) == count

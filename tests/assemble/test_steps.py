@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from rollprof.assemble.steps import count_rollouts, step_rows
 
@@ -20,18 +21,18 @@ def rollouts(**columns: object) -> pa.Table:
     return pa.table({k: pa.array(columns.get(k, [None] * n), t) for k, t in types.items()})
 
 
-def test_counts_by_hand() -> None:
-    found = count_rollouts(
-        rollouts(
-            step=[1, 1, 1, 2, None],
-            split=["train"] * 5,
-            group_id=[7, 7, 8, 9, 9],
-            response_tokens=[10, 20, 60, 5, 1],
-            token_basis=["exact"] * 5,
-            reward=[1.0, 0.0, float("nan"), None, 1.0],
-            finish_reason=["stop", "length", "unknown", None, "stop"],
-        )
+@pytest.mark.parametrize("size", [1, 2, 5])
+def test_counts_by_hand_however_the_rows_are_cut(size: int) -> None:
+    table = rollouts(
+        step=[1, 1, 1, 2, None],
+        split=["train"] * 5,
+        group_id=[7, 7, 8, 9, 9],
+        response_tokens=[10, 20, 60, 5, 1],
+        token_basis=["exact"] * 5,
+        reward=[1.0, 0.0, float("nan"), None, 1.0],
+        finish_reason=["stop", "length", "unknown", None, "stop"],
     )
+    found = count_rollouts(table.slice(at, size) for at in range(0, 5, size))
     one = found[(1, "train")]
     assert (one["rollouts"], one["prompts"]) == (3, 2)
     assert one["response_tokens_mean"] == 30
@@ -43,7 +44,9 @@ def test_counts_by_hand() -> None:
 
 
 def test_scaled_lengths_are_not_counted_lengths() -> None:
-    found = count_rollouts(rollouts(step=[1], split=["train"], response_tokens=[10], token_basis=["scaled"]))
+    found = count_rollouts(
+        [rollouts(step=[1], split=["train"], response_tokens=[10], token_basis=["scaled"])]
+    )
     assert found[(1, "train")]["response_tokens_mean"] is None
 
 
