@@ -18,9 +18,9 @@ from peers import PEERS
 from rollout_maker import make_file
 
 FILES = {
-    "long": ("16 kB lines of text", 500),
-    "short": ("0.6 kB lines", 200),
-    "tokens": ("token arrays", 200),
+    "long": ("lines of some 9 kB of text", 500),
+    "short": ("lines of some 0.6 kB", 200),
+    "tokens": ("lines of some 30 kB with arrays of tokens", 200),
 }
 OURS = "rollprof convert"
 NAMES = {
