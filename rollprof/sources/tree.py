@@ -32,6 +32,7 @@ STDIN_NAME = "standard-input"
 
 _DIGITS = re.compile(r"(\d+)")
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_CREDENTIALS = re.compile(r"//[^/@]*@")
 
 NaturalKey = tuple[tuple[int, int, str], ...]
 
@@ -107,7 +108,8 @@ def _of_argument(argument: str) -> Iterator[tuple[str, str]]:
 
 def _of_pattern(argument: str) -> Iterator[tuple[str, str]]:
     if _REMOTE.match(argument):
-        raise InputProblem(f"cannot read {argument}: not a local path", hint="copy it here first")
+        shown = _CREDENTIALS.sub("//***@", argument, count=1)
+        raise InputProblem(f"cannot read {shown}: not a local path", hint="copy it here first")
     if not glob.has_magic(argument):
         raise InputProblem(f"{argument}: no such file or directory")
     pattern = str(Path(argument).expanduser())

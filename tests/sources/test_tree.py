@@ -95,6 +95,11 @@ def test_what_leads_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert argument in problem.value.message
 
 
+def test_a_password_in_an_address_is_not_repeated() -> None:
+    with pytest.raises(InputProblem, match=r"^cannot read sftp://\*\*\*@host/run@2: not a local path$"):
+        names("sftp://me:secret@host/run@2")
+
+
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     class Fake:
         buffer = io.BytesIO(WHOLE)
