@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from .test_verl_releases import check_steps, expected, opened, step_rows
+from .test_verl_releases import check_steps, expected, opened, pytestmark, step_rows
 
-pytestmark = pytest.mark.conformance
+__all__ = ["pytestmark"]  # the same packages are needed
 
 RELEASES = (
     *("0.2", "0.3.0.post1", "0.4.0", "0.4.1", "0.5.0", "0.6.0", "0.6.1"),
