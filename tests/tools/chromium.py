@@ -115,14 +115,18 @@ class Page:
     def open(self, file: Path, *, width: int = 1440, scheme: str = "light") -> None:
         """Load a file and wait until it says that its plots are drawn."""
         self.requests, self.errors, self.dialogs = [], [], []
-        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-        self.call("Emulation.setDeviceMetricsOverride", **size)
+        self.resize(width)
         self.scheme(scheme)
         self.call("Page.navigate", url=file.as_uri())
         deadline = time.monotonic() + PATIENCE_S
         while not self.run("document.documentElement?.dataset.plots ?? ''"):
             assert time.monotonic() < deadline, f"not drawn: {self.errors}"
             time.sleep(0.1)
+
+    def resize(self, width: int) -> None:
+        """A window of this many pixels."""
+        size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+        self.call("Emulation.setDeviceMetricsOverride", **size)
 
     def scheme(self, name: str) -> None:
         """`light` or `dark`, as the reader's settings say."""

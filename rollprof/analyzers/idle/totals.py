@@ -231,14 +231,14 @@ def _calibration(phases: Sequence[PhaseIdle], fit: StepsFit | None) -> str:
         error = float(np.median([f.held_out_error for f in own]))
         constant = float(np.median([f.constant_error for f in own]))
         return (
-            f"decode cost fitted to completion times: off by {error:.1%} on rollouts it has not seen, "
-            f"the median by {constant:.1%}"
+            f"decode cost fitted to completion times: off by {100 * error:.1f} % on rollouts it has not "
+            f"seen, the median by {100 * constant:.1f} %"
         )
     if fit is None or not fit.skill:
         return ""
     return (
-        f"decode cost fitted to {fit.n} step durations: off by {fit.held_out_error:.1%} on steps it has not "
-        f"seen, the median step by {fit.constant_error:.1%}"
+        f"decode cost fitted to {fit.n} step durations: off by {100 * fit.held_out_error:.1f} % on "
+        f"steps it has not seen, the median step by {100 * fit.constant_error:.1f} %"
     )
 
 

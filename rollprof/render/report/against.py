@@ -146,7 +146,9 @@ def _overlaid(overlay: Overlay) -> Spec:
             320,
             showlegend=True,
             hovermode="closest",
-            xaxis=axis(f"response length ({overlay.unit})", type="log", dtick="D2", showgrid=False),
+            xaxis=axis(
+                f"response length ({overlay.unit})", type="log", dtick="D2", tickformat="~s", showgrid=False
+            ),
             yaxis=axis("share of the responses", tickformat=".0%", rangemode="tozero"),
         ),
     }

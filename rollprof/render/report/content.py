@@ -44,9 +44,9 @@ def content(analysis: Analysis, texts: Texts | None = None, extras: Extras | Non
         difficulty(analysis),
         sampling(analysis),
         staleness(analysis),
-        findings(analysis),
         what_if(extras.whatif),
         against(extras.against),
+        findings(analysis),
         missing(analysis),
         quality(analysis),
     )

@@ -37,7 +37,8 @@ def missing(analysis: Analysis) -> Section | None:
         groups.setdefault(_key(item), []).append(item.figure)
     ranked = sorted(groups.items(), key=lambda group: not group[0][1])
     rows = tuple(
-        (Cell(", ".join(names)), Cell(reason), Cell(enable or "–")) for (reason, enable), names in ranked
+        (Cell(", ".join(names)), Cell(reason), Cell(enable or "–", "quiet"))
+        for (reason, enable), names in ranked
     )
     table = Table(
         ("figures", "why they are absent", "how to get them"),
@@ -77,7 +78,7 @@ def _problems(problems: Sequence[Mapping[str, Any]], unlisted: int) -> Table:
             Cell(str(p.get("kind", ""))),
             Cell(str(p.get("file", "")), "code"),
             Cell(number(p["offset"]) if isinstance(p.get("offset"), int) else "–", "number"),
-            Cell(str(p.get("reason", ""))),
+            Cell(str(p.get("reason", "")), "quiet"),
         )
         for p in problems[:MOST_PROBLEMS]
     )

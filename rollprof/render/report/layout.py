@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
@@ -11,6 +12,10 @@ MOST_POINTS = 400
 """Points of a line over steps; more steps than that are drawn in blocks."""
 MOST_ROWS = 60
 """Rows of the table that says the same in numbers."""
+
+
+WHOLE = 8
+"""Below this many steps plotly would put numbers between them."""
 
 
 def axis(title: str, **more: Any) -> dict[str, Any]:
@@ -24,6 +29,12 @@ def axis(title: str, **more: Any) -> dict[str, Any]:
         "automargin": True,
         **more,
     }
+
+
+def step_axis(steps: Sequence[int], **more: Any) -> dict[str, Any]:
+    """The axis of steps: whole numbers only, also where a run has few."""
+    few = {"dtick": 1} if steps and steps[-1] - steps[0] < WHOLE else {}
+    return axis("step", showgrid=False, **few, **more)
 
 
 def layout(height: int, **more: Any) -> dict[str, Any]:

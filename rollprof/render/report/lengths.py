@@ -6,7 +6,7 @@ from typing import Any
 
 from rollprof.analyzers.results import Analysis, Histogram, Lengths
 from rollprof.render.numbers import number, percent, quantity
-from rollprof.render.report.layout import axis, edge, layout, line, mark
+from rollprof.render.report.layout import axis, edge, layout, line, mark, step_axis
 from rollprof.render.report.model import Block, Cell, Plot, Section, Spec, Table
 from rollprof.render.report.over_steps import curve, drawn, in_blocks, numbers
 from rollprof.render.report.words import figure_table, series, step_numbers
@@ -99,7 +99,7 @@ def distribution(analysis: Analysis, shape: Lengths, histogram: Histogram) -> Sp
     ]
     data += _marks(analysis, top)
     if shape.cap is not None and edges[0] < shape.cap <= edges[-1] * 1.5:
-        data.append(mark(shape.cap, f" cap {number(shape.cap)} ", top, 0.52, "top left", "@accent"))
+        data.append(mark(shape.cap, f" cap {number(shape.cap)} ", top, 0.92, "top left", "@accent"))
     if len(shape.ecdf) == 101:
         data.append(
             line(
@@ -112,7 +112,7 @@ def distribution(analysis: Analysis, shape: Lengths, histogram: Histogram) -> Sp
                 hovertemplate="%{y:.0%} are at most %{x:,.0f}<extra></extra>",
             )
         )
-    kind = {"type": "log", "dtick": "D2"} if histogram.scale == "log" else {}
+    kind = {"type": "log", "dtick": "D2", "tickformat": "~s"} if histogram.scale == "log" else {}
     return {
         "data": data,
         "layout": layout(
@@ -184,7 +184,7 @@ def bands(analysis: Analysis) -> Section | None:
         "layout": layout(
             320,
             showlegend=True,
-            xaxis=axis("step", showgrid=False),
+            xaxis=step_axis(steps),
             yaxis=axis(f"response length ({unit})", rangemode="tozero"),
         ),
     }
@@ -199,10 +199,11 @@ def _drift(analysis: Analysis) -> str:
         return "Quantiles of the response lengths of each step. "
     low, high = drift.interval
     known = [v for v in start if v is not None]
-    span = (
-        f" The median of the first step is {number(round(known[0]))}, of the last {number(round(known[-1]))}."
-    )
+    span = ""
+    if known:
+        first, last = number(round(known[0])), number(round(known[-1]))
+        span = f" The median of the first step is {first}, of the last {last}."
     if low <= 0 <= high:
-        return f"The median response neither grows nor shrinks beyond noise.{span if known else ''} "
+        return f"The median response neither grows nor shrinks beyond noise.{span} "
     word = "grows" if drift.value > 0 else "shrinks"
-    return f"The median response {word} by {number(abs(drift.value))} a step.{span if known else ''} "
+    return f"The median response {word} by {number(abs(drift.value))} a step.{span} "

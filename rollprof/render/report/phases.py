@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import cycle
 from typing import Any
 
 from rollprof.analyzers.results import Analysis, Figure
 from rollprof.render.numbers import percent
 from rollprof.render.report.headline import phase_name
-from rollprof.render.report.layout import MOST_BARS, axis, layout
+from rollprof.render.report.layout import MOST_BARS, axis, layout, step_axis
 from rollprof.render.report.model import Block, Cell, Plot, Section, Table
 from rollprof.render.report.over_steps import numbers
 from rollprof.render.report.words import listing, series, step_numbers, without_empty
@@ -35,13 +36,15 @@ def phases(analysis: Analysis) -> Section | None:
 
 def _plot(analysis: Analysis, ranked: list[tuple[str, Figure]]) -> Plot | None:
     steps = step_numbers(analysis)
-    columns = {n: series(analysis, f"{n}_s") for n, f in ranked if (f.value or 0.0) >= VISIBLE}
+    inside = [(n, f) for n, f in ranked if not f.note.startswith("beside")]
+    columns = {n: series(analysis, f"{n}_s") for n, f in inside if (f.value or 0.0) >= VISIBLE}
     columns = {n: v for n, v in columns.items() if any(x is not None for x in v)}
     if not columns:
         return None
     data: list[dict[str, Any]] = []
-    for i, (name, values) in enumerate(columns.items()):
-        color = "@work" if name == "generate" else _COLORS[(i - 1) % len(_COLORS)]
+    others = cycle(_COLORS)
+    for name, values in columns.items():
+        color = "@work" if name == "generate" else next(others)
         found = blocks(steps, values, MOST_BARS)
         data.append(
             {
@@ -53,8 +56,10 @@ def _plot(analysis: Analysis, ranked: list[tuple[str, Figure]]) -> Plot | None:
                 "hovertemplate": "%{y:,.3~r} s",
             }
         )
-    largest = [f"{phase_name(n)} {percent(f.value or 0.0, 0)}" for n, f in ranked[:3]]
-    text = f"Most of the time goes to {listing(largest)}."
+    text = f"Most of the time goes to {_shares(inside[:3])}."
+    beside = [(n, f) for n, f in ranked if (n, f) not in inside]
+    if beside:
+        text += f" Beside it, and not in the plot: {_shares(beside)}."
     if len(steps) > MOST_BARS:
         text += " Each bar is the mean of several steps."
     title = "Seconds per step" if len(steps) > 1 else "Seconds of the step"
@@ -66,10 +71,14 @@ def _plot(analysis: Analysis, ranked: list[tuple[str, Figure]]) -> Plot | None:
         showlegend=True,
         barmode="stack",
         legend={"orientation": "h", "x": 0, "y": 1, "yanchor": "bottom", "traceorder": "normal"},
-        xaxis=axis("step", showgrid=False),
+        xaxis=step_axis(steps),
         yaxis=axis("seconds", rangemode="tozero"),
     )
     return Plot("phases", title, {"": {"data": data, "layout": look}}, text, table)
+
+
+def _shares(found: list[tuple[str, Figure]]) -> str:
+    return listing([f"{phase_name(n)} {percent(f.value or 0.0, 0)}" for n, f in found])
 
 
 def _table(ranked: list[tuple[str, Figure]]) -> Table:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rollprof.analyzers.results import Analysis
 from rollprof.render.numbers import number, percent
-from rollprof.render.report.layout import axis, layout
+from rollprof.render.report.layout import axis, layout, step_axis
 from rollprof.render.report.model import Block, Cell, Plot, Section, Spec, Table
 from rollprof.render.report.over_steps import curve, in_blocks, numbers
 from rollprof.render.report.words import cell, figure_table, interval_text, series, step_numbers, value_text
@@ -199,7 +199,7 @@ def _sampling_plot(analysis: Analysis) -> Plot | None:
         "layout": layout(
             280,
             showlegend=True,
-            xaxis=axis("step", showgrid=False),
+            xaxis=step_axis(steps),
             yaxis=axis("share of groups", tickformat=".0%", rangemode="tozero"),
         ),
     }

@@ -7,7 +7,7 @@ from typing import Any
 
 from rollprof.analyzers.results import Analysis, Straggler
 from rollprof.render.numbers import between, figure_percent, number
-from rollprof.render.report.layout import MOST_BARS, axis, edge, layout
+from rollprof.render.report.layout import MOST_BARS, axis, edge, layout, step_axis
 from rollprof.render.report.model import Block, Cell, Plot, Quote, Section, Spec, Table
 from rollprof.render.report.over_steps import curve, drawn, in_blocks, numbers
 from rollprof.render.report.words import cell, figure_table, of_step, series, step_numbers, without_empty
@@ -27,7 +27,7 @@ IDLE = (
     ("trainer_idle", "trainer waiting", "@n3"),
     ("rollout_idle", "rollout side paused", "@work"),
     ("step_idle", "of the whole step", "@accent"),
-    ("generation_idle", "of generation", "@accent"),
+    ("generation_idle", "of generation", "@accent-mid"),
 )
 """Per-step idle figures, their names in the legend, colours."""
 FIGURES = (
@@ -112,7 +112,7 @@ def _plot(analysis: Analysis) -> Plot | None:
         columns["idle, at least"] = ([b[0] for b in brackets], "fraction")
         columns["idle, at most"] = ([b[1] for b in brackets], "fraction")
     table = numbers(steps, columns, "Straggler wait and idle by step")
-    spec = _spec(data, both, wait, bool(idle or brackets))
+    spec = _spec(data, steps, wait, bool(idle or brackets))
     return Plot("waiting", "Wait and idle by step", {"": spec}, _text(analysis, wait, steps), table)
 
 
@@ -143,8 +143,12 @@ def _bars(steps: list[int], values: list[float | None], unit: str) -> list[dict[
 
 
 def _spec(
-    data: list[dict[str, Any]], both: bool, wait: tuple[str, str, list[float | None]] | None, idle: bool
+    data: list[dict[str, Any]],
+    steps: list[int],
+    wait: tuple[str, str, list[float | None]] | None,
+    idle: bool,
 ) -> Spec:
+    both = wait is not None and idle
     share = {"tickformat": ".0%", "range": [0, 1.02]}
     axes: dict[str, Any] = {}
     if both and wait is not None:
@@ -157,9 +161,7 @@ def _spec(
     bottom = {"anchor": "y2"} if both else {}
     return {
         "data": data,
-        "layout": layout(
-            430 if both else 300, showlegend=True, xaxis=axis("step", showgrid=False, **bottom), **axes
-        ),
+        "layout": layout(430 if both else 300, showlegend=True, xaxis=step_axis(steps, **bottom), **axes),
     }
 
 

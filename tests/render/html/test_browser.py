@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import rollprof
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "report"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
@@ -30,6 +33,10 @@ DRAWN = """
   shapes: plot.querySelectorAll('.scatterlayer path, .barlayer path').length,
   width: plot.querySelector('.main-svg')?.getBoundingClientRect().width ?? 0,
   height: plot.querySelector('.main-svg')?.getBoundingClientRect().height ?? 0,
+  asked: plot.layout.height,
+  area: plot._fullLayout?._size.w ?? 0,
+  legend: plot.querySelector('.legend')?.getBoundingClientRect().bottom ?? 0,
+  top: plot.querySelector('.nsewdrag')?.getBoundingClientRect().top ?? 0,
 }))
 """
 SECTIONS = "[...document.querySelectorAll('main > section')].map((s) => s.id)"
@@ -82,6 +89,22 @@ def test_sample_logs_draw_everywhere(
             assert browser.run(WIDE) <= 0, "no sideways scrolling"
             assert browser.errors == []
             assert only_itself(browser, file)
+
+
+def test_plots_fit_a_window_that_changes(
+    browser: Any, sample: Callable[[str], Analysis], tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    file.write_text(render(sample("verl")), encoding="utf-8")
+    browser.open(file, width=1440)
+    for width in (390, 700, 1440, 390):
+        browser.resize(width)
+        browser.run("new Promise((done) => setTimeout(done, 600))")
+        for plot in browser.run(DRAWN):
+            assert plot["legend"] <= plot["top"] + 1, plot
+            assert plot["height"] == plot["asked"], plot
+            assert 0.6 * plot["width"] <= plot["area"] <= plot["width"] <= width, plot
+    assert browser.errors == []
 
 
 def test_sections_on_request_draw_too(browser: Any, make: Any, tmp_path: Path) -> None:
@@ -145,6 +168,47 @@ def test_nothing_from_a_log_runs(
         == 0
     )
     assert browser.run("JSON.parse(document.getElementById('rollprof').textContent).format") == 1
+
+
+def test_nothing_in_a_hostile_log_runs(
+    browser: Any, texts: dict[int, tuple[str, str]], tmp_path: Path
+) -> None:
+    """From the bytes of a log on: file's name, prompts, answers, prompt ids, metric keys are attacks."""
+    attack, _ = texts[1]
+    folder = tmp_path / "<img src=x onerror=\"document.title='owned'\">\u202e{{7*7}}"
+    folder.mkdir()
+    rows = [
+        {
+            "step": 1 + i // 16,
+            "prompt": f"{attack} {i // 4 % 4}",
+            "prompt_id": f"{attack} {i // 4 % 4}",
+            "response": attack,
+            "dataset": attack,
+            "response_tokens": 10 + i % 16 * (1 + i // 16),
+            "reward": i % 2,
+            "started_at": 100.0 * (i // 16),
+            "completed_at": 100.0 * (i // 16) + i % 16 + 1,
+            f"reward/{attack}": 0.5,
+            f"timing_s/{attack}": 2.0,
+        }
+        for i in range(64)
+    ]
+    text = "".join(json.dumps(row) + "\n" for row in rows) + f'{{"step": {attack}\n'
+    (folder / "<svg onload=alert(1)>.jsonl").write_text(text, encoding="utf-8")
+    run = rollprof.open_run(str(folder), output=str(tmp_path / "dataset"), keep_text=True)
+    assert rollprof.analyze(run).run.rollouts == 64
+    file = tmp_path / "report.html"
+    file.write_text(rollprof.report(run, include_text=True).html, encoding="utf-8")
+    assert "attacker" in file.read_text(encoding="utf-8")
+    browser.open(file)
+    browser.run("document.querySelectorAll('details').forEach((d) => { d.open = true })")
+    assert browser.run("document.documentElement.dataset.plots") == "drawn"
+    assert "owned" not in browser.run("document.title")
+    assert browser.run("document.querySelectorAll('img, iframe, [onload], [onerror], [onfocus]').length") == 0
+    assert not set("\u202e\u2066\x1b\x07") & set(browser.run("document.body.innerText"))
+    assert browser.dialogs == []
+    assert browser.errors == []
+    assert only_itself(browser, file)
 
 
 def test_the_policy_stops_what_should_slip_through(browser: Any, make: Any, tmp_path: Path) -> None:

@@ -44,14 +44,14 @@ def said(section: Section | None) -> str:
     return " ".join(b.text for b in section.blocks if isinstance(b, Paragraph))
 
 
-def test_sections_stand_after_the_findings_only_when_asked_for(make: Make) -> None:
+def test_sections_stand_before_the_findings_only_when_asked_for(make: Make) -> None:
     analysis = make("difficulty")
     plain = [s.name for s in content(analysis).sections]
     assert not {"whatif", "against"} & set(plain)
     with_both = content(analysis, None, Extras(replays(), compared(analysis)))
     names = [s.name for s in with_both.sections]
     at = names.index("findings")
-    assert names[at : at + 3] == ["findings", "whatif", "against"]
+    assert names[at - 2 : at + 1] == ["whatif", "against", "findings"]
     assert [n for n in names if n not in ("whatif", "against")] == plain
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from rollprof.analyzers.results import Analysis, Figure, InFlight, StepFigure, StepResult, Straggler
 from rollprof.render.report import headline, in_flight, waiting
 from rollprof.render.report.content import content
+from rollprof.render.report.lengths import bands
 from rollprof.render.report.model import Plot, Quote, Section, Table
 
 Make = Callable[..., Analysis]
@@ -56,6 +57,17 @@ def test_sections_come_in_the_order_of_reading(make: Make) -> None:
         "findings",
         "quality",
     ]
+
+
+def test_a_drift_without_medians_of_steps_still_has_words(make: Make) -> None:
+    analysis = make("calibrated")
+    drift = Figure("length_drift_p50", 2.0, "tokens per step", "logged", interval=(1.0, 3.0))
+    steps = [replace(s, columns={"response_tokens_max": 90.0 + s.step}) for s in analysis.steps]
+    section = bands(replace(analysis, steps=steps, figures={**analysis.figures, drift.name: drift}))
+    assert section is not None
+    (plot,) = section.blocks
+    assert isinstance(plot, Plot)
+    assert plot.text.strip() == "The median response grows by 2 a step."
 
 
 def test_absent_sections_are_not_there(make: Make) -> None:

@@ -8,7 +8,6 @@
   const chosen = (name) => plots[name][label(name) ?? Object.keys(plots[name])[0]];
   const config = {
     displaylogo: false,
-    responsive: true,
     displayModeBar: "hover",
     modeBarButtons: [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]],
   };
@@ -21,17 +20,33 @@
     return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, painted(item, colours)]));
   };
 
-  // Narrow screens: legends take a second line, so the plot leaves them room.
-  const fitted = (layout, width) => {
-    if (width && width < 520 && layout.showlegend) layout.margin.t = 64;
+  // Where the names of a legend do not fit into one line, it stands above the plot, below the buttons, in the
+  // room that it needs.
+  const BUTTONS = 26;
+  const fitted = (layout, data, width) => {
+    if (!width || !layout.showlegend) return layout;
+    const names = data.filter((t) => t.showlegend !== false && t.name).map((t) => t.name);
+    const sizes = names.map((name) => 50 + 6.5 * name.length);
+    if (sizes.reduce((a, b) => a + b, 0) < width - 170) return layout;
+    const columns = Math.max(1, Math.floor(width / Math.max(...sizes)));
+    const room = 19 * Math.ceil(names.length / columns);
+    const above = BUTTONS + room + 8 - layout.margin.t;
+    layout.legend = { ...layout.legend, xref: "container", yref: "container", yanchor: "top", font: { size: 11 } };
+    layout.margin.t += above;
+    layout.height += above;
+    layout.legend.y = 1 - BUTTONS / layout.height;
     return layout;
   };
 
   const draw = (holder, scheme, width) => {
     const spec = painted(chosen(holder.dataset.plot), palettes[scheme]);
-    const layout = fitted(spec.layout, width ?? holder.clientWidth);
-    if (width) Object.assign(layout, { width, autosize: false });
-    return Plotly.react(holder, spec.data, layout, config);
+    const wide = width ?? holder.clientWidth;
+    const layout = { ...fitted(spec.layout, spec.data, wide), width: wide, autosize: false };
+    holder.style.minHeight = `${layout.height}px`;
+    const same = holder.dataset.wide === String(wide);
+    holder.dataset.wide = wide;
+    // At another width react() would leave the legend where the old margins had it.
+    return (same ? Plotly.react : Plotly.newPlot)(holder, spec.data, layout, config);
   };
   const scheme = () => (dark.matches ? "dark" : "light");
   const drawAll = () => holders.map((holder) => draw(holder, scheme()));
@@ -55,6 +70,15 @@
       await new Promise((done) => setTimeout(done));
     }
     dark.addEventListener("change", () => drawAll());
+    // Plots are fitted anew to another width; plotly's own way keeps the margins of the old one.
+    let width = innerWidth;
+    let later;
+    addEventListener("resize", () => {
+      if (innerWidth === width) return;
+      width = innerWidth;
+      clearTimeout(later);
+      later = setTimeout(drawAll, 150);
+    });
     addEventListener("beforeprint", () => {
       holders.forEach((h) => draw(h, "light", h.closest(".half") ? 325 : 680));
     });
