@@ -15,11 +15,12 @@ OVERLAP = 64 << 10
 
 
 def search_text(
-    file: SniffedFile, pattern: re.Pattern[bytes], marks: Sequence[bytes] = ()
+    file: SniffedFile, pattern: re.Pattern[bytes], marks: Sequence[bytes | re.Pattern[bytes]] = ()
 ) -> re.Match[bytes] | None:
     """The first match of `pattern` in the (decompressed) file, None without one.
 
-    `marks`: every match holds one of these; a plain search is ten times as fast as one for a pattern.
+    `marks`: every match holds one of these; a plain search is ten times as fast as one for a pattern, and so
+    is one for a pattern that begins with plain text and is rarely met.
     Meant for patterns within a line: `^` needs re.MULTILINE, a match over several lines may be missed.
     The positions of the match count from the window it was found in, not from the start of the file.
     The file is read window by window rather than mapped, so that a log of gigabytes stays out of memory.
@@ -29,7 +30,7 @@ def search_text(
     with open_bytes(file.path, file.compression) as stream:
         while block := stream.read(WINDOW):
             held += block
-            likely = not marks or any(held.find(mark, fresh) >= 0 for mark in marks)
+            likely = not marks or any(_holds(held, mark, fresh) for mark in marks)
             found = pattern.search(held, fresh) if likely else None
             if found is not None and (found.end() < len(held) or len(block) < WINDOW):
                 return found
@@ -41,3 +42,9 @@ def search_text(
             held = held[tail:] if tail >= 0 else held
             fresh = 1 if tail >= 0 else 0
         return pattern.search(held, fresh)
+
+
+def _holds(held: bytes, mark: bytes | re.Pattern[bytes], begin: int) -> bool:
+    if isinstance(mark, bytes):
+        return held.find(mark, begin) >= 0
+    return mark.search(held, begin) is not None

@@ -63,6 +63,22 @@ _OTHER = re.compile(
     ),
     re.MULTILINE,
 )
+_STEP_MARKS = (b"Global step ",)
+_OTHER_MARKS = (
+    b"amespace(",
+    b"(PPOTrainer",
+    b"(TrainingActor",
+    b"(GenerateSamplesActor",
+    b"(PolicyModelActor",
+    b"(ActorModelRayActor",
+    b"(LLMRayActor",
+    b"(RolloutRayActor",
+    b"(RemoteRewardModel",
+    b"Starting experience making with ",
+    b"] Sample: [",
+    b"] queue_size=",
+    b"'openrlhf.cli.train_ppo",
+)
 _WHY = {
     "arguments": (0.85, "arguments that OpenRLHF prints when it starts"),
     "bars": (0.8, "console log of OpenRLHF (progress bars of its actors)"),
@@ -86,11 +102,11 @@ def claim(file: SniffedFile) -> Claim | None:
 
 
 def _claim_text(file: SniffedFile) -> Claim | None:
-    if _STEP.search(file.head) or search_text(file, _STEP):
+    if _STEP.search(file.head) or search_text(file, _STEP, _STEP_MARKS):
         return Claim(NAME, "console", 0.97, "console log of OpenRLHF (step lines)")
     if _REFORMATTED.search(file.head) and _REFORMATTED_KEY.search(file.head):
         return Claim(NAME, "console", 0.6, _RETOUCHED)
-    found = _OTHER.search(file.head) or search_text(file, _OTHER)
+    found = _OTHER.search(file.head) or search_text(file, _OTHER, _OTHER_MARKS)
     if found is None or found.lastgroup is None:
         return None
     return Claim(NAME, "console", *_WHY[found.lastgroup])

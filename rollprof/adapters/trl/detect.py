@@ -31,6 +31,11 @@ _DICT = re.compile(
     rb"(?=[^{}]{0,6000}" + _QUOTED + rb"(?:loss|grad_norm|learning_rate|epoch|train_runtime)['\"]\s*:)"
     rb"(?=[^{}]{0,6000}" + _QUOTED + _KEY + rb")[^{}]{0,8000}\}?"
 )
+_DICT_MARKS = tuple(
+    key + quote
+    for key in (b"loss", b"grad_norm", b"learning_rate", b"epoch", b"train_runtime")
+    for quote in (b"'", b'"')
+)
 _STATE_KEY = re.compile(
     rb'"(?:eval_)?(?:completions/|completion_length"|mean_completion_length"|reward"|objective/)'
 )
@@ -107,7 +112,7 @@ def _model_card(file: SniffedFile) -> Claim | None:
 
 
 def _console(file: SniffedFile) -> Claim | None:
-    found = _DICT.search(file.head) or search_text(file, _DICT)
+    found = _DICT.search(file.head) or search_text(file, _DICT, _DICT_MARKS)
     if found is not None:
         text = found.group().decode("utf-8", "replace").replace("\r", "").replace("\n", "")  # wrapped
         for one in find_dicts(text):
