@@ -17,8 +17,9 @@ from rollprof.parallel.tasks import ChunkResult, ChunkTask, Remark
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.columnar import COLUMNAR, rows_of
 from rollprof.sources.documents import read_json_document
-from rollprof.sources.lines import BATCH_LINES, JsonBatch, read_json_batches, read_json_lines
+from rollprof.sources.lines import BATCH_LINES, JsonBatch, read_json_batches
 from rollprof.sources.parquet import read_parquet
+from rollprof.sources.records import SniffedFile
 from rollprof.sources.sniffing import keys_of
 
 LONGEST_REASON = 200
@@ -33,15 +34,8 @@ def convert_chunk(task: ChunkTask) -> ChunkResult:
     """
     ledger = Ledger()
     rows = _Rows(task, ledger)
-    if task.file.kind in ("json_lines", "empty") and COLUMNAR not in task.claim.hints:
-        for batch in read_json_batches(task.file, ledger, task.lo, task.hi):
-            rows.take_batch(batch)
-    elif task.file.kind == "parquet" and COLUMNAR not in task.claim.hints:
-        for batch in _row_batches(_records(task, ledger)):
-            rows.take_batch(batch)
-    else:
-        for data, offset in records(task, ledger):
-            rows.take(data, offset)
+    for batch in _batches(task, ledger):
+        rows.take(batch)
     return ChunkResult(
         task=task,
         ipc=rows.batches.finish(),
@@ -62,9 +56,8 @@ class _Rows:
         self._by_columns = self._mapper.batch if isinstance(self._mapper, BatchMapper) else None
         self._task = task
         self._ledger = ledger
-        self._seen = 0
 
-    def take_batch(self, batch: JsonBatch) -> None:
+    def take(self, batch: JsonBatch) -> None:
         """All rows at once where the mapper can, else one by one."""
         if batch.whole and self._by_columns is not None and len(batch.objects) > 1:
             columns = self._by_columns(batch.objects)
@@ -73,12 +66,6 @@ class _Rows:
                 return
         for data, offset in zip(batch.objects, batch.offsets, strict=True):
             self._take(data, offset, as_it_stood=batch.whole)
-
-    def take(self, data: dict[str, Any], offset: int) -> None:
-        """A record that was just read."""
-        as_it_stood = self._ledger.read != self._seen  # its line was counted as read
-        self._take(data, offset, as_it_stood=as_it_stood and self._task.file.kind != "json_document")
-        self._seen = self._ledger.read
 
     def _take(self, data: dict[str, Any], offset: int, *, as_it_stood: bool) -> None:
         try:
@@ -98,12 +85,6 @@ class _Rows:
             remark(self.remarks, f"left out: {storable(row.reason)}", offset)
 
 
-def _row_batches(rows: Iterator[tuple[dict[str, Any], int]]) -> Iterator[JsonBatch]:
-    """Rows of a table, each of which was counted as read, many at a time."""
-    while some := list(islice(rows, BATCH_LINES)):
-        yield JsonBatch([data for data, _ in some], [number for _, number in some], whole=True)
-
-
 def mapper_for(task: ChunkTask) -> RowMapper:
     """The row mapper of the adapter that claimed the task's file."""
     from rollprof.adapters import registry
@@ -120,23 +101,36 @@ def mapper_for(task: ChunkTask) -> RowMapper:
     )
 
 
-def records(task: ChunkTask, ledger: Ledger) -> Iterator[tuple[dict[str, Any], int]]:
-    """(record, byte offset) of the task; of a Parquet file, the number of the row among the task's."""
-    if COLUMNAR in task.claim.hints:
-        return ((row, offset) for record, offset in _records(task, ledger) for row in rows_of(record))
-    return _records(task, ledger)
-
-
-def _records(task: ChunkTask, ledger: Ledger) -> Iterator[tuple[dict[str, Any], int]]:
+def _batches(task: ChunkTask, ledger: Ledger) -> Iterator[JsonBatch]:
+    """The task's records with their byte offsets; of Parquet, the number of the row among the task's."""
     file = task.file
     if file.kind in ("json_lines", "empty"):
-        return read_json_lines(file, ledger, task.lo, task.hi)
-    if file.kind == "json_document":
-        return read_json_document(file, ledger, task.hi)
-    if file.kind == "parquet":
-        groups = range(task.lo, 1 << 62 if task.hi is None else task.hi)
-        return ((row, number) for number, row in enumerate(read_parquet(file, ledger, groups)))
-    raise InputProblem(f"{file.name} is neither JSON nor Parquet: it holds no rollout records")
+        found = read_json_batches(file, ledger, task.lo, task.hi)
+    elif file.kind == "json_document":
+        found = (
+            JsonBatch([data], [offset], whole=False)
+            for data, offset in read_json_document(file, ledger, task.hi)
+        )
+    elif file.kind == "parquet":
+        found = _rows_of_groups(file, ledger, range(task.lo, 1 << 62 if task.hi is None else task.hi))
+    else:
+        raise InputProblem(f"{file.name} is neither JSON nor Parquet: it holds no rollout records")
+    return _unfolded(found) if COLUMNAR in task.claim.hints else found
+
+
+def _rows_of_groups(file: SniffedFile, ledger: Ledger, groups: range) -> Iterator[JsonBatch]:
+    """Rows of a table, each of which was counted as read."""
+    rows = enumerate(read_parquet(file, ledger, groups))
+    while some := list(islice(rows, BATCH_LINES)):
+        yield JsonBatch([data for _, data in some], [number for number, _ in some], whole=True)
+
+
+def _unfolded(batches: Iterator[JsonBatch]) -> Iterator[JsonBatch]:
+    """The rows of records that are tables; a record was counted once, whatever its rows."""
+    for batch in batches:
+        for record, offset in zip(batch.objects, batch.offsets, strict=True):
+            for at, row in enumerate(rows_of(record)):
+                yield JsonBatch([row], [offset], whole=batch.whole and at == 0)
 
 
 def remark(remarks: dict[str, Remark], text: str, offset: int) -> None:

@@ -33,6 +33,14 @@ def read_json(file: SniffedFile, ledger: Ledger) -> Iterator[JsonRecord]:
     return read_json_lines(file, ledger)
 
 
+def read_json_lines(
+    file: SniffedFile, ledger: Ledger, lo: int = 0, hi: int | None = None
+) -> Iterator[JsonRecord]:
+    """What `read_json_batches` gives, an object at a time: no line is read before it is asked for."""
+    for batch in read_json_batches(file, ledger, lo, hi, most=1):
+        yield from map(JsonRecord, batch.objects, batch.offsets)
+
+
 @dataclass(frozen=True, slots=True)
 class JsonBatch:
     """Objects with their byte offsets. `whole`: each is a line of its own, read as it stood."""
@@ -43,9 +51,14 @@ class JsonBatch:
 
 
 def read_json_batches(
-    file: SniffedFile, ledger: Ledger, lo: int = 0, hi: int | None = None
+    file: SniffedFile, ledger: Ledger, lo: int = 0, hi: int | None = None, *, most: int = BATCH_LINES
 ) -> Iterator[JsonBatch]:
-    """What `read_json_lines` gives, many whole lines at a time; each object of another line alone."""
+    """The objects of the lines that start at lo <= offset < hi, in order: up to `most` whole lines at a time,
+    each object of another line alone.
+
+    A line is read whole even where it ends beyond `hi`: ranges that touch give every line exactly once.
+    `lo` > 0 needs a plain file. Raises InputProblem where the file cannot be opened.
+    """
     lines: list[bytes] = []
     offsets: list[int] = []
     offset, line, size = lo, None, 0
@@ -55,14 +68,14 @@ def read_json_batches(
                 lines.append(line)
                 offsets.append(offset)
                 size += len(line)
-                if len(lines) < BATCH_LINES and size < BATCH_BYTES:
+                if len(lines) < most and size < BATCH_BYTES:
                     continue
             yield from _decoded(file.name, ledger, lines, offsets)
             lines, offsets, size = [], [], 0
             if line is None:
                 ledger.skip(file.name, offset, TOO_LONG)
             elif not complete:
-                yield from _one_by_one(file.name, ledger, offset, line, complete)
+                yield from _alone(file.name, ledger, offset, line, complete)
         yield from _decoded(file.name, ledger, lines, offsets)
         damage = damage_of(stream)
         if damage is not None:
@@ -70,60 +83,30 @@ def read_json_batches(
 
 
 def _decoded(name: str, ledger: Ledger, lines: Sequence[bytes], offsets: list[int]) -> Iterator[JsonBatch]:
+    """Lines with their ends, together where all of them are whole."""
     try:
         objects = list(map(_decode, lines))
     except (ValueError, RecursionError):
         for line, offset in zip(lines, offsets, strict=True):
-            yield from _one_by_one(name, ledger, offset, line, True)
+            yield from _alone(name, ledger, offset, line, True)
     else:
         ledger.read += len(objects)
         yield JsonBatch(objects, offsets, whole=True)
 
 
-def _one_by_one(name: str, ledger: Ledger, offset: int, line: bytes, complete: bool) -> Iterator[JsonBatch]:
-    seen = ledger.read
-    for record in _objects(name, ledger, offset, line, complete):
-        yield JsonBatch([record.data], [record.offset], whole=ledger.read != seen)
-        seen = ledger.read
-
-
-def read_json_lines(
-    file: SniffedFile, ledger: Ledger, lo: int = 0, hi: int | None = None
-) -> Iterator[JsonRecord]:
-    """The objects of the lines that start at lo <= offset < hi, in order.
-
-    A line is read whole even where it ends beyond `hi`: ranges that touch give every line exactly once.
-    `lo` > 0 needs a plain file. Raises InputProblem where the file cannot be opened.
-    """
-    offset, line = lo, None
-    with open_bytes(file.path, file.compression) as stream:
-        for offset, line, complete in physical_lines(stream, lo, hi):
-            if line is None:
-                ledger.skip(file.name, offset, TOO_LONG)
-                continue
-            yield from _objects(file.name, ledger, offset, line, complete)
-        damage = damage_of(stream)
-        if damage is not None:
-            ledger.note(file.name, offset + len(line or b""), damage)
-
-
-def _objects(name: str, ledger: Ledger, offset: int, line: bytes, complete: bool) -> Iterator[JsonRecord]:
+def _alone(name: str, ledger: Ledger, offset: int, line: bytes, complete: bool) -> Iterator[JsonBatch]:
+    """One line by itself, mended where it has to be."""
+    objects: Sequence[tuple[int, dict[str, Any]]]
+    reason: str | None
     try:
-        data = _decode(line)
+        objects, reason = [(0, _decode(line))], None
     except (ValueError, RecursionError):
-        yield from _mended(name, ledger, offset, line, complete)
-    else:
-        ledger.read += 1
-        yield JsonRecord(data, offset)
-
-
-def _mended(name: str, ledger: Ledger, offset: int, line: bytes, complete: bool) -> Iterator[JsonRecord]:
-    objects, reason = mend(line, complete=complete)
+        objects, reason = mend(line, complete=complete)
     if reason is None:
         ledger.read += 1
     elif objects:
         ledger.repair(name, offset, reason)
     else:
         ledger.skip(name, offset, reason)
-    for within, data in objects:
-        yield JsonRecord(data, offset + within)
+    for at, (within, data) in enumerate(objects):
+        yield JsonBatch([data], [offset + within], whole=reason is None and at == 0)

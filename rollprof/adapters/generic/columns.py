@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from itertools import repeat
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollprof.adapters import values
+from rollprof.adapters.generic.aliases import CLAIMING
 from rollprof.adapters.mapping import Convert, Lookup
 
 Records = Sequence[dict[str, Any]]
@@ -21,15 +21,21 @@ AS_IT_IS: Mapping[Convert, type] = {
 """Conversions that leave all (finite) values of a type alone."""
 
 
-def column(records: Records, convert: Convert, get: Lookup) -> Column | None:
-    """A converted column; None where a value is there and says nothing, which a row would remark on."""
+def column(records: Records, convert: Convert, get: Lookup, *, quiet: bool) -> Column | None:
+    """A converted column; None where a value is there and says nothing, which a row would remark on unless
+    the column is `quiet`."""
     raw = [get(record) for record in records]
-    kinds = set(map(type, raw))
-    if kinds == {AS_IT_IS.get(convert)} and (convert is not values.number or math.isfinite(sum(raw))):
-        return raw if convert is not values.text or "" not in raw else None
+    if set(map(type, raw)) == {AS_IT_IS.get(convert)} and _all_say_something(raw, convert):
+        return raw
     found = [None if value is None else convert(value) for value in raw]
     gone = any(new is None and old is not None for new, old in zip(found, raw, strict=True))
-    return None if gone else found
+    return None if gone and not quiet else found
+
+
+def _all_say_something(values_: Column, convert: Convert) -> bool:
+    if convert is values.number:
+        return math.isfinite(sum(values_))
+    return convert is not values.text or "" not in values_
 
 
 def components(records: Records, names: Sequence[str]) -> list[dict[str, float] | None]:
@@ -41,37 +47,33 @@ def components(records: Records, names: Sequence[str]) -> list[dict[str, float] 
     return [{name: n for name, n in row if n is not None} or None for row in rows]
 
 
-def completed(found: dict[str, Column], size: int, defaults: Mapping[str, Any]) -> bool:
-    """Fills in what follows from the other columns, as `KeyMapper` does for a row; False where it cannot."""
-    absent = list(repeat(None, size))
-    get: Callable[[str], Column] = lambda name: found.get(name, absent)  # noqa: E731
-    chats = any(type(prompt) is list for prompt in get("prompt"))
-    if chats and None in get("response"):
-        return False
+def completed(found: dict[str, Column], absent: Column) -> bool:
+    """Fills in what follows from the other columns, as `KeyMapper` does for a row; False where it cannot.
+    `absent`: a column without values."""
+
+    def get(name: str) -> Column:
+        return found.get(name, absent)
+
+    if None in get("response") and any(type(prompt) is list for prompt in get("prompt")):
+        return False  # a chat that may hold its response
     if "started_at" in found and "generate_s" in found and None in get("completed_at"):
         return False
-    told = (get("response"), get("response_tokens"), get("generated_tokens"), get("generate_s"))
-    if all(None in one for one in told):
+    if all(None in get(name) for name in (*CLAIMING, "generate_s")):
         return False
-    if "response_tokens" in found:
-        found["token_basis"] = [
-            basis or (None if tokens is None else "exact")
-            for basis, tokens in zip(get("token_basis"), found["response_tokens"], strict=True)
-        ]
-    if "prompt" in found and None not in found["prompt"]:
+    if "prompt" in found:
+        if None in found["prompt"]:
+            return False
         found.pop("prompt_id", None)  # the converter hashes the text
-    elif "prompt" in found:
-        return False
     elif "prompt_id" in found:
-        found["group"] = [
-            own if own is not None else prompt
-            for own, prompt in zip(get("group"), found["prompt_id"], strict=True)
-        ]
+        found["group"] = _filled(get("group"), found["prompt_id"])
+    if "response_tokens" in found:
+        exact = [None if tokens is None else "exact" for tokens in found["response_tokens"]]
+        found["token_basis"] = _filled(get("token_basis"), exact)
     if "policy_version_first" in found:
-        found["policy_version_last"] = [
-            first if last is None else last
-            for first, last in zip(found["policy_version_first"], get("policy_version_last"), strict=True)
-        ]
-    for name, value in defaults.items():
-        found[name] = list(repeat(value, size))
+        found["policy_version_last"] = _filled(get("policy_version_last"), found["policy_version_first"])
     return True
+
+
+def _filled(own: Column, other: Column) -> Column:
+    """`own`, with `other` where it has none."""
+    return [b if a is None else a for a, b in zip(own, other, strict=True)]

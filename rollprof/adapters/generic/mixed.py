@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import islice
 from typing import Any
 
@@ -52,9 +53,10 @@ def beside(claim: Claim, named: Mapping[str, str]) -> tuple[Claim, ...]:
     return (Claim(claim.adapter, "metrics", claim.score, "columns of steps among the rollouts", hints=hints),)
 
 
-def is_of_a_step(record: Mapping[str, Any], columns: Mapping[str, object]) -> bool:
-    """True for a record of a step alone: nothing in it (`columns`: by their names here) is a rollout's."""
-    return bool(TELLING & record.keys()) and not SINGLE & columns.keys()
+@lru_cache(maxsize=1024)
+def is_of_a_step(keys: tuple[str, ...]) -> bool:
+    """Whether a record with these keys is of a step alone: nothing in it is a rollout's."""
+    return not TELLING.isdisjoint(keys) and not SINGLE & resolve(keys).keys()
 
 
 def read(file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
@@ -72,9 +74,8 @@ def read(file: SniffedFile, claim: Claim, ledger: Ledger) -> list[MetricPart]:
             continue
         keys = tuple(record)
         if keys not in layouts:
-            columns = resolve(keys)
-            own = COLUMNS if is_of_a_step(record, columns) else OWN | of_step
-            layouts[keys] = next(iter(columns.get("split", ())), None), own & record.keys()
+            own = COLUMNS if is_of_a_step(keys) else OWN | of_step
+            layouts[keys] = next(iter(resolve(keys).get("split", ())), None), own & record.keys()
         split, wanted = layouts[keys]
         evaluated = split is not None and split_name(record[split]) == "eval"
         known = found[step, EVAL if evaluated else ""]

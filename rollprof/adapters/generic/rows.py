@@ -41,14 +41,13 @@ class KeyMapper:
         self._components: list[str] = []
         self._step = step_of_name(context.stem)
         self._of_step = frozenset(context.hints.get(mixed.OF_STEP, "").split(","))
-        self._layouts: dict[tuple[str, ...], bool] = {}
         self._steps_too = mixed.STEPS_TOO in context.hints
         self._learn(context.keys)
 
     def __call__(self, record: dict[str, Any]) -> Row | Dropped:
         if not record.keys() <= self._known:
             self._learn(record)
-        if self._steps_too and self._is_of_a_step(record):
+        if self._steps_too and mixed.is_of_a_step(tuple(record)):
             return Dropped("")  # the reader of steps takes it
         row: list[Any] = [None] * len(COLUMNS)
         for at, convert, getters in self._take:
@@ -72,28 +71,23 @@ class KeyMapper:
             self._learn(keys)
         if any(len(getters) > 1 for _, _, getters in self._take):
             return None
-        if self._steps_too and any(map(self._is_of_a_step, records)):
+        if self._steps_too and any(map(mixed.is_of_a_step, set(map(tuple, records)))):
             return None
         found: dict[str, columns.Column] = {}
         for at, convert, (get,) in self._take:
-            column = columns.column(records, convert, get)
-            if column is None and at not in _QUIET:
+            column = columns.column(records, convert, get, quiet=at in _QUIET)
+            if column is None:
                 return None
-            found[COLUMNS[at]] = column or [convert(get(record)) for record in records]
+            found[COLUMNS[at]] = column
         if self._components and "rewards" in found:
             return None
         found["rewards"] = columns.components(records, self._components)
-        defaults = {} if self._has_step else {"step": self._step}
-        if not columns.completed(found, len(records), defaults):
-            return None
         absent = [None] * len(records)
+        if not self._has_step:
+            found["step"] = [self._step] * len(records)
+        if not columns.completed(found, absent):
+            return None
         return {name: found.get(name, absent) for name in COLUMNS}
-
-    def _is_of_a_step(self, record: Mapping[str, Any]) -> bool:
-        keys = tuple(record)
-        if keys not in self._layouts:
-            self._layouts[keys] = mixed.is_of_a_step(record, resolve(keys))
-        return self._layouts[keys]
 
     def _complete(self, row: list[Any], record: dict[str, Any]) -> None:
         """What follows from the other columns."""

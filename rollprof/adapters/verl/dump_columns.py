@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from itertools import repeat
 from typing import Any
 
 from rollprof.adapters import values
-from rollprof.adapters.mapping import small
+from rollprof.adapters.mapping import Convert
 
 Records = Sequence[dict[str, Any]]
 NUMBERS = frozenset({float, int, bool})
-MANY_LAYOUTS = 4
 
 
 def layout(records: Records) -> tuple[str, ...] | None:
@@ -66,8 +64,7 @@ def components(
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, reward, strict=True)]
 
 
-def optional(records: Records, keys: Sequence[str], name: str) -> Sequence[Any]:
-    """`num_turns`, `data_source` and `acc`, which a dump may have."""
-    convert = {"turns": small, "dataset": values.text, "correct": values.boolean}[name]
+def optional(records: Records, convert: Convert, *keys: str) -> Sequence[Any]:
+    """A column that a dump may have, under the first of `keys` that it knows."""
     key = next((key for key in keys if key in records[0]), None)
-    return list(repeat(None, len(records))) if key is None else [convert(record[key]) for record in records]
+    return [None if key is None else convert(record[key]) for record in records]

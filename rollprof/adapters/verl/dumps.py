@@ -132,9 +132,9 @@ class DumpMapper:
             "sample_index": absent,
             "reward": reward,
             "rewards": rewards,
-            "correct": plain.optional(records, ("acc",), "correct"),
-            "turns": plain.optional(records, ("num_turns", "__num_turns__"), "turns"),
-            "dataset": plain.optional(records, ("data_source",), "dataset"),
+            "correct": plain.optional(records, values.boolean, "acc"),
+            "turns": plain.optional(records, small, "num_turns", "__num_turns__"),
+            "dataset": plain.optional(records, values.text, "data_source"),
             "response_tokens": absent,
             "token_basis": absent,
         }
