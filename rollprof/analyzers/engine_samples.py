@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rollprof.analyzers.per_engine import alive, done, kv_most, per_engine
+from rollprof.analyzers.per_engine import alive, best_pace, done, kv_most, per_engine
 from rollprof.analyzers.results import EngineCurve, EngineResult, SampleJoin, StepFigure
 from rollprof.analyzers.sample_curves import engine_curve
 from rollprof.analyzers.tables import Tables
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 COLUMNS = ("time", "running", "waiting", "prompt_tokens_s", "generation_tokens_s")
-TOP = 0.95
 FEWEST = 3
 """Samples from which the time between them is known."""
 
@@ -80,7 +78,7 @@ def engine_samples(tables: Tables) -> EngineSamples:
         why = "the samples and what they were joined by disagree"
         return EngineSamples(join=SampleJoin(why=why))
     capacity = capacity_of(fleet, slots)
-    best = _best_pace(fleet, windows)
+    best = best_pace([fleet.generation[w.first : w.last + 1] for w in windows])
     measured: dict[int, SampledStep] = {}
     refused: dict[int, str] = {}
     by_step: dict[int, list[Window]] = {}
@@ -194,14 +192,6 @@ def _tokens(fleet: Curve, w: Window) -> float:
         last = w.last
     width = np.diff(fleet.time[w.first : last + 1], prepend=fleet.time[w.first] - w.tick)
     return float(np.nansum(np.nan_to_num(fleet.generation[w.first : last + 1]) * width))
-
-
-def _best_pace(fleet: Curve, windows: Sequence[Window]) -> float:
-    """The run's 95th percentile of the fleet's decode throughput in generation."""
-    inside = [fleet.generation[w.first : w.last + 1] for w in windows]
-    values = np.concatenate(inside) if inside else np.empty(0)
-    values = values[np.isfinite(values)]
-    return float(np.quantile(values, TOP)) if len(values) else math.nan
 
 
 def _engine_figures(own: Mapping[str, Curve], windows: Sequence[Window]) -> dict[str, StepFigure]:

@@ -50,7 +50,8 @@ def per_engine(
     for name, curve in own.items():
         mine = [w for w in windows if alive(curve, w)]
         stays = [_stay(curve, w, capacity) for w in mine]
-        figures = _figures(stays, capacity, _best(curve, mine))
+        best = best_pace([curve.generation[slice(*_within(curve, w.start, w.end))] for w in mine])
+        figures = _figures(stays, capacity, best)
         kv = kv_most(raw[name], mine)
         if kv is not None:
             figures.append(Figure("kv_usage_max", kv, "fraction", "measured", n=len(mine), interval=(kv, kv)))
@@ -116,9 +117,8 @@ def _stay(curve: Curve, w: Window, capacity: float) -> _Stay:
     )
 
 
-def _best(curve: Curve, windows: Sequence[Window]) -> float:
-    """The 95th percentile of an engine's own decode throughput in generation."""
-    parts = [curve.generation[slice(*_within(curve, w.start, w.end))] for w in windows]
+def best_pace(parts: Sequence[Floats]) -> float:
+    """The 95th percentile of decode throughput, in generation only (`parts` of a curve); nan without any."""
     values = np.concatenate(parts) if parts else np.empty(0)
     values = values[np.isfinite(values)]
     return float(np.quantile(values, TOP)) if len(values) else math.nan
@@ -147,4 +147,4 @@ def _share(name: str, value: float, half: float, n: int) -> Figure:
     return Figure(name, value, spec(name).unit, "measured", n=n, interval=ends)
 
 
-__all__ = ["alive", "done", "kv_most", "per_engine"]
+__all__ = ["alive", "best_pace", "done", "kv_most", "per_engine"]

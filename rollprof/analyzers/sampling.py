@@ -10,6 +10,7 @@ import numpy as np
 
 from rollprof.analyzers.groups import Graded, group_table
 from rollprof.analyzers.results import Figure, StepFigure
+from rollprof.stats.distance import ks_distance
 
 if TYPE_CHECKING:
     import polars as pl
@@ -109,14 +110,6 @@ def _clip(value: float) -> float:
 def nearest(ordered: np.ndarray, q: float) -> float:
     """The q-quantile of sorted values, shape (n,), n >= 1: the value nearest to it (of two, the larger)."""
     return float(ordered[int(q * (len(ordered) - 1) + 0.5)])
-
-
-def ks_distance(one: np.ndarray, other: np.ndarray) -> float:
-    """Kolmogorov-Smirnov distance of two sorted samples, shapes (n,) and (m,): the largest difference of
-    their cumulative shares."""
-    both = np.concatenate([one, other])
-    shares = (np.searchsorted(x, both, side="right") / len(x) for x in (one, other))
-    return float(np.abs(np.subtract(*shares)).max())
 
 
 def _by_step(groups: pl.DataFrame) -> dict[int, dict[str, StepFigure]]:

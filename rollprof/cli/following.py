@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -118,20 +119,13 @@ class _Terminal:
     def _screen(self, look: Look | None) -> Any:
         from rich.text import Text
 
-        from rollprof.render.terminal import render
+        from rollprof.cli.reading import summary
 
         size = screen(sys.stdout, os.environ)
         rows = os.get_terminal_size(sys.stdout.fileno()).lines
         text = ""
         if self._analysis is not None:
-            text = render(
-                self._analysis,
-                width=size.width,
-                height=rows - 2,
-                color=size.color,
-                unicode=size.unicode,
-                by="dataset" if self._options.values.get("by") == "dataset" else "bucket",
-            )
+            text = summary(self._analysis, self._options, replace(size, height=rows - 2))
         lines = text.rstrip("\n").split("\n")[: rows - 2]
         lines += [""] * (rows - 2 - len(lines))
         now = f"looked {_clock()}; Ctrl-C ends"

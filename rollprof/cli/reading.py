@@ -58,15 +58,20 @@ def shown(analysis: Analysis, options: RunOptions, *, json: bool, to_file: bool 
         from rollprof.render.as_json import dumps
 
         return dumps(analysis)
+    size = Screen(80, SCREEN_LINES, color=False, unicode=True) if to_file else screen(sys.stdout, os.environ)
+    return summary(analysis, options, size, full=options.verbose)
+
+
+def summary(analysis: Analysis, options: RunOptions, size: Screen, *, full: bool = False) -> str:
+    """The summary for a screen, with the difficulty table that the options ask for."""
     from rollprof.render.terminal import render
 
-    size = Screen(80, SCREEN_LINES, color=False, unicode=True) if to_file else screen(sys.stdout, os.environ)
     return render(
         analysis,
         width=size.width,
         height=size.height,
         color=size.color,
         unicode=size.unicode,
-        full=options.verbose,
+        full=full,
         by="dataset" if options.values.get("by") == "dataset" else "bucket",
     )

@@ -19,12 +19,16 @@ def search_text(
 ) -> re.Match[bytes] | None:
     """The first match of `pattern` in the (decompressed) file, None without one.
 
+    One in the head, which was read already, costs nothing.
     `marks`: every match holds one of these; a plain search is ten times as fast as one for a pattern, and so
     is one for a pattern that begins with plain text and is rarely met.
     Meant for patterns within a line: `^` needs re.MULTILINE, a match over several lines may be missed.
     The positions of the match count from the window it was found in, not from the start of the file.
     The file is read window by window rather than mapped, so that a log of gigabytes stays out of memory.
     """
+    early = pattern.search(file.head)
+    if early is not None:
+        return early
     held = b""
     fresh = 0  # where in `held` an unsearched line starts
     with open_bytes(file.path, file.compression) as stream:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollprof.model.schedule import Floats, Ints
+from rollprof.stats.distance import ks_distance
 from rollprof.whatif.outcome import COLUMNS, Outcome
 from rollprof.whatif.results import Interval
 from rollprof.whatif.setting import Trainer
@@ -112,16 +113,18 @@ def quantiles(draws: dict[str, Floats]) -> dict[str, Interval]:
     return found
 
 
+MOST_COUNTED = 4_000_001
+"""Whole numbers below this are counted, which is faster than sorting them."""
+
+
 def kolmogorov_smirnov(kept: Ints, all_: Ints) -> float:
     """The largest distance between the two distribution functions of whole numbers; 0 without either."""
     if not len(kept) or not len(all_):
         return 0.0
-    values = np.unique(np.concatenate([kept, all_])) if max(kept.max(), all_.max()) > 4_000_000 else None
-    if values is None:
-        top = int(max(kept.max(), all_.max())) + 1
-        one, two = (np.cumsum(np.bincount(x, minlength=top)) / len(x) for x in (kept, all_))
-    else:
-        one, two = (np.searchsorted(np.sort(x), values, side="right") / len(x) for x in (kept, all_))
+    top = int(max(kept.max(), all_.max())) + 1
+    if top > MOST_COUNTED:
+        return ks_distance(np.sort(kept), np.sort(all_))
+    one, two = (np.cumsum(np.bincount(x, minlength=top)) / len(x) for x in (kept, all_))
     return float(np.abs(one - two).max())
 
 

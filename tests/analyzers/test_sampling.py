@@ -12,7 +12,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from grouped_data import frame
 
 from rollprof.analyzers.groups import grade
-from rollprof.analyzers.sampling import analyze_sampling, ks_distance, nearest
+from rollprof.analyzers.sampling import analyze_sampling, nearest
+from rollprof.stats.distance import ks_distance
 
 
 def sampled(**columns: object):  # type: ignore[no-untyped-def]

@@ -116,9 +116,9 @@ class Collector:
         """The values without a column; where the log is of several engines, `KEY@ENGINE`."""
         if len(self._series) < 2 or self._left_out:
             return [record for _, record in self._metrics]
-        every = {p: self._name_of(p) for p in self._series}
+        names = self._names()
         return [
-            record if who not in every else record._replace(key=f"{record.key}@{every[who]}")
+            record if who not in names else record._replace(key=f"{record.key}@{names[who]}")
             for who, record in self._metrics
         ]
 
@@ -134,13 +134,15 @@ class Collector:
             )
             every = [s for samples in self._series.values() for s in samples]
             return {ANY: sorted(every, key=lambda s: s.time)}
-        return {self._name_of(p): samples for p, samples in self._series.items()}
+        names = self._names()
+        return {names[p]: samples for p, samples in self._series.items()}
 
-    def _name_of(self, p: Process) -> str:
-        if len({(q.pid, q.host) for q in self._series}) == 1:
-            return p.engine
-        who = f"{p.actor or self._brand}:{p.pid}" + (f"@{p.host}" if p.host else "")
-        return f"{who}/{p.engine}"
+    def _names(self) -> dict[Process, str]:
+        """The shortest names that tell the engines apart."""
+        if len({(p.pid, p.host) for p in self._series}) == 1:
+            return {p: p.engine for p in self._series}
+        hosts = {p: f"@{p.host}" if p.host else "" for p in self._series}
+        return {p: f"{p.actor or self._brand}:{p.pid}{at}/{p.engine}" for p, at in hosts.items()}
 
     def _in_order(self, name: str, samples: Sequence[Sampled]) -> list[Sampled]:
         """Stretches between settings of the clock, by time; where two overlap the earlier one counts."""

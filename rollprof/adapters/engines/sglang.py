@@ -72,7 +72,7 @@ class SglangAdapter:
             return requests
         if not may_hold_lines(file) or file.metadata.get("sink"):
             return None
-        if not _SAMPLE.search(file.head) and not search_text(file, _SAMPLE, _SAMPLE_MARKS):
+        if search_text(file, _SAMPLE, _SAMPLE_MARKS) is None:
             return None
         return Claim(NAME, "console", 0.45, "log of SGLang (its batches)", hints={SAMPLES: "1"})
 

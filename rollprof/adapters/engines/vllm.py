@@ -32,8 +32,8 @@ NAME = "vllm"
 
 MARKS = (b"Avg prompt throughput:", b" Iteration(", b"LLM engine (v", b"non-default args:")
 _SAMPLE = re.compile(rb"Avg prompt throughput: [\d.]+ tokens/s|Engine \d+: Iteration\(\d+\): ")
-_SAMPLE_MARKS = (b"Avg prompt throughput: ", b"Iteration(")
 """What makes a file worth reading for vLLM's sake."""
+_SAMPLE_MARKS = (b"Avg prompt throughput: ", b"Iteration(")
 
 _STAMP = re.compile(r"(?:INFO|DEBUG|WARNING) (\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:[.,](\d{1,6}))? ")
 _STATS = re.compile(
@@ -71,7 +71,7 @@ class VllmAdapter:
     def claim(self, file: SniffedFile) -> Claim | None:
         if not may_hold_lines(file) or file.metadata.get("sink"):
             return None
-        if not _SAMPLE.search(file.head) and not search_text(file, _SAMPLE, _SAMPLE_MARKS):
+        if search_text(file, _SAMPLE, _SAMPLE_MARKS) is None:
             return None
         return Claim(NAME, "console", 0.45, "log of vLLM (its statistics)", hints={SAMPLES: "1"})
 

@@ -102,11 +102,11 @@ def claim(file: SniffedFile) -> Claim | None:
 
 
 def _claim_text(file: SniffedFile) -> Claim | None:
-    if _STEP.search(file.head) or search_text(file, _STEP, _STEP_MARKS):
+    if search_text(file, _STEP, _STEP_MARKS):
         return Claim(NAME, "console", 0.97, "console log of OpenRLHF (step lines)")
     if _REFORMATTED.search(file.head) and _REFORMATTED_KEY.search(file.head):
         return Claim(NAME, "console", 0.6, _RETOUCHED)
-    found = _OTHER.search(file.head) or search_text(file, _OTHER, _OTHER_MARKS)
+    found = search_text(file, _OTHER, _OTHER_MARKS)
     if found is None or found.lastgroup is None:
         return None
     return Claim(NAME, "console", *_WHY[found.lastgroup])

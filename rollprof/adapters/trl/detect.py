@@ -112,7 +112,7 @@ def _model_card(file: SniffedFile) -> Claim | None:
 
 
 def _console(file: SniffedFile) -> Claim | None:
-    found = _DICT.search(file.head) or search_text(file, _DICT, _DICT_MARKS)
+    found = search_text(file, _DICT, _DICT_MARKS)
     if found is not None:
         text = found.group().decode("utf-8", "replace").replace("\r", "").replace("\n", "")  # wrapped
         for one in find_dicts(text):

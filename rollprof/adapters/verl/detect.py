@@ -143,11 +143,11 @@ def _claim_text(file: SniffedFile) -> Claim | None:
 
     if _OVERRIDES.match(file.head) and _OWN_OVERRIDE.search(file.head):
         return Claim(NAME, "config", 0.9, "overrides that Hydra kept of a command line that starts verl")
-    if _STEP_LINE.search(file.head) or search_text(file, _STEP_LINE, _STEP_MARKS):
+    if search_text(file, _STEP_LINE, _STEP_MARKS):
         return Claim(NAME, "console", 0.97, "console log of verl (step lines)")
     if len(_BROKEN_UP.findall(file.head)) >= _MIN_BROKEN_UP:
         return Claim(NAME, "console", 0.8, "metrics of verl's console, one per line")
-    found = _OTHER.search(file.head) or search_text(file, _OTHER, _OTHER_MARKS)
+    found = search_text(file, _OTHER, _OTHER_MARKS)
     kind = found.lastgroup if found is not None else None
     if kind == "beheaded":
         return Claim(NAME, "console", 0.8, "console log of verl (the rest of a step line)")
