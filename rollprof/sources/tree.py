@@ -32,7 +32,9 @@ STDIN_NAME = "standard-input"
 
 _DIGITS = re.compile(r"(\d+)")
 _REMOTE = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
-_CREDENTIALS = re.compile(r"//[^/@]*@")
+_CREDENTIALS = re.compile(r"(?<=//).*(?=@)|(?<=\?).*", re.DOTALL)
+"""Of an address: user and password, which may hold any sign unquoted, and what follows a question mark, where
+signatures stand. Rather too much than too little."""
 
 NaturalKey = tuple[tuple[int, int, str], ...]
 
@@ -108,7 +110,7 @@ def _of_argument(argument: str) -> Iterator[tuple[str, str]]:
 
 def _of_pattern(argument: str) -> Iterator[tuple[str, str]]:
     if _REMOTE.match(argument):
-        shown = _CREDENTIALS.sub("//***@", argument, count=1)
+        shown = _CREDENTIALS.sub("***", argument)
         raise InputProblem(f"cannot read {shown}: not a local path", hint="copy it here first")
     if not glob.has_magic(argument):
         raise InputProblem(f"{argument}: no such file or directory")

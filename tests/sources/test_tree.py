@@ -95,9 +95,22 @@ def test_what_leads_nowhere_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert argument in problem.value.message
 
 
-def test_a_password_in_an_address_is_not_repeated() -> None:
-    with pytest.raises(InputProblem, match=r"^cannot read sftp://\*\*\*@host/run@2: not a local path$"):
-        names("sftp://me:secret@host/run@2")
+@pytest.mark.parametrize(
+    ("argument", "shown"),
+    [
+        ("sftp://me:secret@host/run", "sftp://***@host/run"),
+        ("sftp://me:secret@host/run@2", "sftp://***@2"),
+        ("ssh://me:se@cret@host/x", "ssh://***@host/x"),
+        ("ssh://me:sec/ret@host/x", "ssh://***@host/x"),
+        ("https://b.s3/x?X-Amz-Signature=secret", "https://b.s3/x?***"),
+        ("https://me:sec?ret@b.s3/x?a=secret", "https://***@b.s3/x?***"),
+        ("s3://bucket/run", "s3://bucket/run"),
+    ],
+)
+def test_secrets_in_an_address_are_not_repeated(argument: str, shown: str) -> None:
+    with pytest.raises(InputProblem) as problem:
+        names(argument)
+    assert problem.value.message == f"cannot read {shown}: not a local path"
 
 
 def test_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
