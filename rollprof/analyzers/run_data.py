@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -39,14 +39,19 @@ class RunData:
     facts: Facts
     settings: Settings
     meta: Mapping[str, Any]
+    _unknown: Floats = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # asked for some twenty times a step: a new one each time would take steps x steps
+        object.__setattr__(self, "_unknown", np.full(len(self.steps), np.nan))
+        self._unknown.flags.writeable = False
 
     def __len__(self) -> int:
         return len(self.steps)
 
     def column(self, name: str) -> Floats:
-        """A column of steps (S,), all NaN where no step has it."""
-        found = self.columns.get(name)
-        return np.full(len(self.steps), np.nan) if found is None else found
+        """A column of steps (S,), to be read only; all NaN where no step has it."""
+        return self.columns.get(name, self._unknown)
 
     def has(self, name: str) -> bool:
         """Whether any step has a value in this column."""

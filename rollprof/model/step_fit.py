@@ -81,7 +81,7 @@ class StepsFit:
         With the `duration` of this step (seconds, as fitted), the time it took too much or too little was
         somewhere in it, and widens the interval.
         """
-        return self._estimate(shape, duration, effective=False)
+        return self.idle(shape, duration)[0]
 
     def effective_idle(
         self,
@@ -95,14 +95,15 @@ class StepsFit:
 
         `at_least` and `at_most` are an engine_idle and slot_idle known better, if any (nan: not known).
         """
-        return self._estimate(shape, duration, effective=True).within(at_least, at_most)
+        return self.idle(shape, duration)[1].within(at_least, at_most)
 
-    def _estimate(self, shape: StepShape, duration: float | None, *, effective: bool) -> Estimate:
+    def idle(self, shape: StepShape, duration: float | None = None) -> tuple[Estimate, Estimate]:
+        """slot_idle and effective_idle, which the same draws give."""
         if not shape.tokens > 0:
-            return Estimate(math.nan, math.nan, math.nan)
-        value, low, high = Estimate.of(self._idle(shape, duration, self.draws)[effective])
-        lower = Estimate.of(self._idle(shape, duration, self.hidden_draws)[effective]).low
-        return Estimate(value, min(low, lower), high)
+            return (Estimate(math.nan, math.nan, math.nan),) * 2
+        plain, hidden = (self._idle(shape, duration, draws) for draws in (self.draws, self.hidden_draws))
+        slot, lost, hidden_slot, hidden_lost = Estimate.of_rows([*plain, *hidden])
+        return _down_to(slot, hidden_slot.low), _down_to(lost, hidden_lost.low)
 
     def _idle(self, shape: StepShape, duration: float | None, draws: Draws) -> tuple[Floats, Floats]:
         draws = replace(draws, fixed=draws.fixed + self.cost.k0)
@@ -110,6 +111,10 @@ class StepsFit:
         if self.n and duration is not None and 0 < duration < math.inf:
             drift = np.hypot(drift, np.log(duration / (draws.fixed + draws.seconds(shape))))
         return idle_draws(shape, draws, drift)
+
+
+def _down_to(estimate: Estimate, low: float) -> Estimate:
+    return estimate._replace(low=min(estimate.low, low))
 
 
 def fit_steps(

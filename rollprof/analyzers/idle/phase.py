@@ -63,11 +63,11 @@ def idle_of(run: RunData, e: Evidence, steps: StepsFit | None) -> PhaseIdle:
     whole = _seconds(run, e)[0] if skilled is not None else math.nan
     known = None if math.isnan(whole) else whole
     low_high = _bracket(e)
-    by_steps = None
+    by_steps = lost_by_steps = None
     if skilled is not None and e.shape is not None and e.shape.tokens > 0:
-        by_steps = skilled.slot_idle(e.shape, known)
+        by_steps, lost_by_steps = skilled.idle(e.shape, known)
     slot = _slot(e, by_steps, low_high)
-    effective, held = _effective(e, skilled, known, slot)
+    effective, held = _effective(e, lost_by_steps, slot)
     figures: dict[str, StepFigure | None] = {
         "slot_idle": slot,
         "engine_idle": e.engine,
@@ -125,18 +125,13 @@ def _slot(e: Evidence, by_steps: Estimate | None, low_high: tuple[float, float] 
 
 
 def _effective(
-    e: Evidence, skilled: StepsFit | None, duration: float | None, slot: StepFigure | None
+    e: Evidence, by_steps: Estimate | None, slot: StepFigure | None
 ) -> tuple[StepFigure | None, bool]:
     """effective_idle from a fit, held between engine_idle and slot_idle; whether that moved it."""
     if e.shape is None or not e.shape.tokens > 0:
         return None, False
-    if e.fit is not None:
-        estimate = e.fit.effective_idle(e.shape)
-    elif skilled is not None:
-        estimate = skilled.effective_idle(e.shape, duration)
-    else:
-        return None, False
-    if not math.isfinite(estimate.value):
+    estimate = by_steps if e.fit is None else e.fit.effective_idle(e.shape)
+    if estimate is None or not math.isfinite(estimate.value):
         return None, False
     floor = e.engine.value if e.engine is not None and e.engine.value is not None else 0.0
     top, most = 1.0, 1.0
