@@ -17,12 +17,14 @@ from rollprof.parallel.tasks import ChunkResult, ChunkTask, Remark
 from rollprof.schema.ledger import Ledger
 from rollprof.sources.columnar import COLUMNAR, rows_of
 from rollprof.sources.documents import read_json_document
-from rollprof.sources.lines import BATCH_LINES, JsonBatch, read_json_batches
+from rollprof.sources.lines import JsonBatch, read_json_batches
 from rollprof.sources.parquet import read_parquet
 from rollprof.sources.records import SniffedFile
 from rollprof.sources.sniffing import keys_of
 
 LONGEST_REASON = 200
+TABLE_ROWS = 512
+"""Rows of a table that are mapped together."""
 
 
 def convert_chunk(task: ChunkTask) -> ChunkResult:
@@ -121,7 +123,7 @@ def _batches(task: ChunkTask, ledger: Ledger) -> Iterator[JsonBatch]:
 def _rows_of_groups(file: SniffedFile, ledger: Ledger, groups: range) -> Iterator[JsonBatch]:
     """Rows of a table, each of which was counted as read."""
     rows = enumerate(read_parquet(file, ledger, groups))
-    while some := list(islice(rows, BATCH_LINES)):
+    while some := list(islice(rows, TABLE_ROWS)):
         yield JsonBatch([data for _, data in some], [number for number, _ in some], whole=True)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
@@ -17,11 +17,7 @@ from rollprof.sources.documents import read_json_document
 from rollprof.sources.mending import mend
 from rollprof.sources.opening import damage_of, open_bytes
 from rollprof.sources.records import JsonRecord, SniffedFile
-from rollprof.sources.splitting import TOO_LONG, physical_lines
-
-BATCH_LINES = 512
-BATCH_BYTES = 128 << 10
-"""A batch of lines is closed at so many, or so many bytes: its objects stay in the processor's cache."""
+from rollprof.sources.splitting import TOO_LONG, LineBlock, line_blocks
 
 _decode = msgspec.json.Decoder(dict[str, Any]).decode
 
@@ -36,8 +32,8 @@ def read_json(file: SniffedFile, ledger: Ledger) -> Iterator[JsonRecord]:
 def read_json_lines(
     file: SniffedFile, ledger: Ledger, lo: int = 0, hi: int | None = None
 ) -> Iterator[JsonRecord]:
-    """What `read_json_batches` gives, an object at a time: no line is read before it is asked for."""
-    for batch in read_json_batches(file, ledger, lo, hi, most=1):
+    """What `read_json_batches` gives, an object at a time: no line is decoded before it is asked for."""
+    for batch in read_json_batches(file, ledger, lo, hi, together=False):
         yield from map(JsonRecord, batch.objects, batch.offsets)
 
 
@@ -51,51 +47,43 @@ class JsonBatch:
 
 
 def read_json_batches(
-    file: SniffedFile, ledger: Ledger, lo: int = 0, hi: int | None = None, *, most: int = BATCH_LINES
+    file: SniffedFile, ledger: Ledger, lo: int = 0, hi: int | None = None, *, together: bool = True
 ) -> Iterator[JsonBatch]:
-    """The objects of the lines that start at lo <= offset < hi, in order: up to `most` whole lines at a time,
-    each object of another line alone.
+    """The objects of the lines that start at lo <= offset < hi, in order: those of whole lines that were read
+    at once together (not without `together`), each object of another line alone.
 
     A line is read whole even where it ends beyond `hi`: ranges that touch give every line exactly once.
     `lo` > 0 needs a plain file. Raises InputProblem where the file cannot be opened.
     """
-    lines: list[bytes] = []
-    offsets: list[int] = []
-    offset, line, size = lo, None, 0
+    end = lo
     with open_bytes(file.path, file.compression) as stream:
-        for offset, line, complete in physical_lines(stream, lo, hi):
-            if line is not None and complete:
-                lines.append(line)
-                offsets.append(offset)
-                size += len(line)
-                if len(lines) < most and size < BATCH_BYTES:
-                    continue
-            yield from _decoded(file.name, ledger, lines, offsets)
-            lines, offsets, size = [], [], 0
-            if line is None:
-                ledger.skip(file.name, offset, TOO_LONG)
-            elif not complete:
-                yield from _alone(file.name, ledger, offset, line, complete)
-        yield from _decoded(file.name, ledger, lines, offsets)
+        for block in line_blocks(stream, lo, hi):
+            objects = _objects(block) if together else None
+            if objects is not None:
+                ledger.read += len(objects)
+                yield JsonBatch(objects, block.offsets, whole=True)
+            else:
+                for offset, line in zip(block.offsets, block.lines, strict=True):
+                    yield from _alone(file.name, ledger, offset, line, block.ended)
+            end = block.offsets[-1] + len(block.lines[-1] or b"")
         damage = damage_of(stream)
         if damage is not None:
-            ledger.note(file.name, offset + len(line or b""), damage)
+            ledger.note(file.name, end, damage)
 
 
-def _decoded(name: str, ledger: Ledger, lines: Sequence[bytes], offsets: list[int]) -> Iterator[JsonBatch]:
-    """Lines with their ends, together where all of them are whole."""
+def _objects(block: LineBlock) -> list[dict[str, Any]] | None:
+    """The objects of lines that are whole, all of them."""
     try:
-        objects = list(map(_decode, lines))
-    except (ValueError, RecursionError):
-        for line, offset in zip(lines, offsets, strict=True):
-            yield from _alone(name, ledger, offset, line, True)
-    else:
-        ledger.read += len(objects)
-        yield JsonBatch(objects, offsets, whole=True)
+        return list(map(_decode, cast("list[bytes]", block.lines))) if block.ended else None
+    except (TypeError, ValueError, RecursionError):  # TypeError: a line that is too long to be held
+        return None
 
 
-def _alone(name: str, ledger: Ledger, offset: int, line: bytes, complete: bool) -> Iterator[JsonBatch]:
+def _alone(name: str, ledger: Ledger, offset: int, line: bytes | None, complete: bool) -> Iterator[JsonBatch]:
     """One line by itself, mended where it has to be."""
+    if line is None:
+        ledger.skip(name, offset, TOO_LONG)
+        return
     objects: Sequence[tuple[int, dict[str, Any]]]
     reason: str | None
     try:

@@ -7,7 +7,10 @@ read exactly once.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import BinaryIO
 
 BLOCK = 256 << 10
@@ -21,8 +24,33 @@ RawLine = tuple[int, bytes | None, bool]
 """(byte offset, line without its \\n, whether it had one). None for a line longer than LONGEST."""
 
 
+@dataclass(slots=True)
+class LineBlock:
+    """Lines that follow each other, with their byte offsets and without their ends. `ended`: all of them had
+    one; else this is one line, the last of its file. None for a line longer than LONGEST."""
+
+    offsets: list[int]
+    lines: list[bytes | None]
+    ended: bool = True
+
+    def before(self, end: int | None) -> LineBlock:
+        """The lines that start before `end`."""
+        if end is None or self.offsets[-1] < end:
+            return self
+        count = bisect_left(self.offsets, end)
+        return LineBlock(self.offsets[:count], self.lines[:count], self.ended)
+
+
 def physical_lines(stream: BinaryIO, lo: int = 0, hi: int | None = None) -> Iterator[RawLine]:
-    """The lines that start at lo <= offset < hi (to the end without `hi`).
+    """The lines of `line_blocks` one by one."""
+    for block in line_blocks(stream, lo, hi):
+        for offset, line in zip(block.offsets, block.lines, strict=True):
+            yield offset, line, block.ended
+
+
+def line_blocks(stream: BinaryIO, lo: int = 0, hi: int | None = None) -> Iterator[LineBlock]:
+    """The lines that start at lo <= offset < hi (to the end without `hi`), as many at a time as one read of
+    the stream brings to their ends.
 
     `lo` > 0 needs a seekable stream.
     """
@@ -38,28 +66,25 @@ def physical_lines(stream: BinaryIO, lo: int = 0, hi: int | None = None) -> Iter
         block = stream.read(BLOCK)
         if not block:
             break
-        lines = block.split(b"\n")
-        rest = lines.pop()
-        if lines:
-            held.append(lines[0])
-            size += len(lines[0])
+        pieces = block.split(b"\n")
+        rest = pieces.pop()
+        if pieces:
+            held.append(pieces[0])
+            size += len(pieces[0])
+            lengths = [size, *map(len, pieces[1:])]
             first = b"".join(held) if size <= LONGEST else None
             held.clear()  # before the line is worked on: it may be large
-            yield start, first, True
-            start += size + 1
+            offsets = list(accumulate((n + 1 for n in lengths), initial=start))
+            start = offsets.pop()
+            yield LineBlock(offsets, [first, *pieces[1:]]).before(hi)
             size = 0
-            for line in lines[1:]:
-                if hi is not None and start >= hi:
-                    return
-                yield start, line, True
-                start += len(line) + 1
         size += len(rest)
         if size > LONGEST:
             held.clear()
         elif rest:
             held.append(rest)
     if size and (hi is None or start < hi):
-        yield start, b"".join(held) if size <= LONGEST else None, False
+        yield LineBlock([start], [b"".join(held) if size <= LONGEST else None], ended=False)
 
 
 def _first_line_from(stream: BinaryIO, lo: int) -> int | None:
