@@ -7,11 +7,13 @@ NaN, a negative length) becomes null and is remarked on; nothing raises.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from types import NoneType
 from typing import Any
 
+from rollprof.adapters.named_numbers import NamedNumbers
 from rollprof.parallel.digests import storable
 from rollprof.schema.tables import Column
 
@@ -45,11 +47,13 @@ def coerce(column: Column, values: Sequence[Any], unfit: Unfit) -> Sequence[Any]
 
 def _fits(column: Column, values: Sequence[Any]) -> bool:
     """Whether all values are as the column holds them: looked at together, since nearly all logs are."""
+    if isinstance(values, NamedNumbers):
+        return column.type == "map" and _plain(values.names, chain.from_iterable(values.columns))
     kinds = set(map(type, values))
+    if kinds <= {NoneType}:
+        return True
     present = [v for v in values if v is not None] if NoneType in kinds else values
     kinds.discard(NoneType)
-    if not present:
-        return True
     if column.type in BITS or column.type == "uint64":
         low, high = _range(column)
         return kinds == {int} and low <= min(present) and max(present) <= high
@@ -149,14 +153,19 @@ def _mappings(column: Column, values: Sequence[Any], unfit: Unfit) -> Sequence[A
     """Lists of (name, number); plain ones are taken as they are."""
     if set(map(type, values)) <= {dict, NoneType}:
         parts = [part for value in values if value for part in value.values()]
-        names = {name for value in values if value for name in value}
-        if (
-            set(map(type, parts)) <= {float}
-            and math.isfinite(sum(parts))
-            and all(type(name) is str and name.isascii() for name in names)
-        ):
+        if _plain({name for value in values if value for name in value}, parts):
             return [None if value is None else list(value.items()) for value in values]
     return [None if v is None else _components(v, i, column, unfit) for i, v in enumerate(values)]
+
+
+def _plain(names: Iterable[Any], numbers: Iterable[Any]) -> bool:
+    """Names that can be stored as they are, and finite numbers."""
+    found = list(numbers)
+    return (
+        set(map(type, found)) <= {float}
+        and math.isfinite(sum(found))
+        and all(type(name) is str and name.isascii() for name in names)
+    )
 
 
 def _components(value: Any, index: int, column: Column, unfit: Unfit) -> list[tuple[str, float]] | None:

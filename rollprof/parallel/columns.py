@@ -12,9 +12,10 @@ from itertools import accumulate, chain, groupby
 from typing import TYPE_CHECKING, Any
 
 from rollprof.adapters.base import Row
+from rollprof.adapters.named_numbers import NamedNumbers, below_each_other
 from rollprof.errors import RollprofError
 from rollprof.parallel.coercion import coerce
-from rollprof.parallel.digests import canonical, chars, group_ids, passage_ids, storable
+from rollprof.parallel.digests import all_chars, canonical, group_ids, passage_ids, storable
 from rollprof.parallel.tasks import ChunkTask, Remark, StepKey, StepTotals
 from rollprof.parallel.token_counts import TokenCounter
 from rollprof.schema.tables import ROLLOUTS, TEXT_COLUMNS, Column, arrow_type
@@ -61,7 +62,7 @@ class RowBatches:
         self._counter = TokenCounter(task.options.tokenizer) if task.options.tokenizer else None
         self._waiting: list[Row] = []
         self._offsets: list[int] = []
-        self._given: dict[str, list[Any]] = {name: [] for name in columns}
+        self._given: dict[str, list[Sequence[Any]]] = {name: [] for name in columns}
         self._size = 0
         self._totals: dict[StepKey, StepTotals] = {}
         self._sink: Any = None
@@ -80,7 +81,7 @@ class RowBatches:
         """Take rows whose columns are put together already, by the mapper's names."""
         self._gather()
         for name in self._names:
-            self._given[name].extend(given[name])
+            self._given[name].append(given[name])
         self._offsets.extend(offsets)
         self._close_when_full()
 
@@ -100,7 +101,7 @@ class RowBatches:
         """Rows that came one by one -> columns."""
         if self._waiting:
             for name, column in zip(self._names, zip(*self._waiting, strict=True), strict=True):
-                self._given[name].extend(column)
+                self._given[name].append(column)
             self._waiting = []
 
     def _close_when_full(self) -> None:
@@ -114,7 +115,8 @@ class RowBatches:
     def _close(self) -> None:
         self._gather()
         if self._offsets:
-            self._write(self._given, self._offsets)
+            given = {name: below_each_other(pieces) for name, pieces in self._given.items()}
+            self._write(given, self._offsets)
             self._given = {name: [] for name in self._names}
             self._offsets, self._size = [], 0
 
@@ -146,12 +148,13 @@ class RowBatches:
         responses = given.get("response")
         columns["source"] = [self._task.source] * count
         split = self._task.claim.split
-        columns["split"] = [s or split for s in columns.get("split", [split] * count)]
+        own = columns.get("split")
+        columns["split"] = [split] * count if own is None else [s or split for s in own]
         if prompts is not None:
             _fill(columns, "prompt_id", passage_ids(prompts))
-            _fill(columns, "prompt_chars", [chars(p) for p in prompts])
+            _fill(columns, "prompt_chars", all_chars(prompts))
         if responses is not None:
-            _fill(columns, "response_chars", [chars(r) for r in responses])
+            _fill(columns, "response_chars", all_chars(responses))
         columns["group_id"] = self._groups(columns, given.get("group"), count)
         self._count_tokens(columns, prompts, responses, count)
         if self._task.options.keep_text:
@@ -198,9 +201,11 @@ class RowBatches:
             known = columns.get("prompt_tokens", absent)
             _fill(columns, "prompt_tokens", _counted(self._counter, prompts, known))
         lengths = columns.get("response_chars", absent)
-        basis: list[str | None] = [None if n is None else "characters" for n in lengths]
-        for known_by, name in ((counted, "tokenized"), (logged, "exact")):
-            if known_by is not absent:
+        basis: Sequence[str | None] = absent
+        for known_by, name in ((lengths, "characters"), (counted, "tokenized"), (logged, "exact")):
+            if None not in known_by:
+                basis = [name] * count
+            elif known_by is not absent:
                 basis = [b if n is None else name for n, b in zip(known_by, basis, strict=True)]
         own = columns.get("token_basis")
         columns["token_basis"] = basis if own is None else [a or b for a, b in zip(own, basis, strict=True)]
@@ -232,6 +237,8 @@ class RowBatches:
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
+    if isinstance(values, NamedNumbers):
+        return _map_of(values, kind)
     if not pa.types.is_map(kind) or None in values:
         return pa.array(values, kind)
     # a map from its parts: Arrow looks at lists of pairs one by one
@@ -241,12 +248,26 @@ def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return pa.MapArray.from_arrays(ends, names, pa.array([n for _, n in parts], kind.item_type)).cast(kind)
 
 
+def _map_of(values: NamedNumbers, kind: pa.MapType) -> pa.Array:
+    """The same names in each row: no look at any of them."""
+    import numpy as np
+    import pyarrow as pa
+
+    each, count = len(values.names), len(values)
+    names = pa.array(values.names, kind.key_type).take(pa.array(np.tile(np.arange(each), count)))
+    numbers = np.empty((count, each))
+    for at, column in enumerate(values.columns):
+        numbers[:, at] = column
+    ends = pa.array(np.arange(0, (count + 1) * each, each, dtype=np.int32))
+    return pa.MapArray.from_arrays(ends, names, pa.array(numbers.ravel())).cast(kind)
+
+
 def _totals(columns: Columns, start: int, end: int) -> StepTotals:
     """Sums over the rows start..end, which are of one step."""
 
     def of(name: str) -> list[Any]:
-        column = columns.get(name)
-        return [] if column is None else [v for v in column[start:end] if v is not None]
+        column = columns.get(name, ())[start:end]
+        return list(column) if None not in column else [v for v in column if v is not None]
 
     response_chars, prompt_chars = of("response_chars"), of("prompt_chars")
     tokens, rewards = of("response_tokens"), of("reward")
@@ -268,6 +289,8 @@ def _totals(columns: Columns, start: int, end: int) -> StepTotals:
 def _fill(columns: Columns, name: str, found: Sequence[Any]) -> None:
     """`found` where the mapper gave nothing."""
     own = columns.get(name)
+    if own is not None and None not in own:
+        return
     columns[name] = found if own is None else [f if o is None else o for o, f in zip(own, found, strict=True)]
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from hashlib import blake2b
+from itertools import groupby
 from types import NoneType
 from typing import Any
 
@@ -42,12 +43,24 @@ def group_ids(
     steps: Sequence[int | None], splits: Sequence[str], keys: Sequence[Any], prompts: Sequence[int | None]
 ) -> list[int | None]:
     """`group_id` of each; the rollouts of a group are hashed once."""
+    if set(map(type, keys)) <= {NoneType} and len(set(splits)) == 1:
+        return _of_prompts(steps, splits[0], prompts)
     rows = list(zip(steps, splits, keys, prompts, strict=True))
     # not for keys of several types: 1, 1.0 and True are the same key of a dict, and three groups
-    if set(map(type, keys)) - {NoneType} in ({str}, {int}, set()):
+    if set(map(type, keys)) - {NoneType} in ({str}, {int}):
         known = {row: group_id(*row) for row in set(rows)}
         return [known[row] for row in rows]
     return [group_id(*row) for row in rows]
+
+
+def _of_prompts(steps: Sequence[int | None], split: str, prompts: Sequence[int | None]) -> list[int | None]:
+    """Groups that only their prompts tell apart, a run of rows of the same step at a time."""
+    found: list[int | None] = []
+    for step, run in groupby(steps):
+        some = prompts[len(found) : len(found) + sum(1 for _ in run)]
+        known = {prompt: group_id(step, split, None, prompt) for prompt in set(some)}
+        found.extend(map(known.__getitem__, some))
+    return found
 
 
 def group_id(step: int | None, split: str, key: Any, prompt: int | None) -> int | None:
@@ -95,6 +108,12 @@ def chars(passage: Any) -> int | None:
         return None if passage is None else sum(map(len, texts(passage)))
     except RecursionError:
         return None
+
+
+def all_chars(passages: Sequence[Any]) -> list[int | None]:
+    """`chars` of each."""
+    plain = set(map(type, passages)) == {str}
+    return list(map(len, passages)) if plain else [chars(passage) for passage in passages]
 
 
 def storable(text: str) -> str:

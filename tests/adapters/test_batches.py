@@ -36,6 +36,10 @@ VERL = {
     "token_ids": st.lists(st.integers(), max_size=3),
     "num_turns": st.integers(0, 40_000),
     "data_source": TEXT,
+    "request_id": TEXT,
+    "reward_extra": st.fixed_dictionaries(
+        {"format": NUMBER, "tool": st.dictionaries(TEXT, NUMBER, max_size=1)}, optional={"score": NUMBER}
+    ),
 }
 GENERIC = {
     "step": st.integers(0, 9),
@@ -54,6 +58,10 @@ GENERIC = {
 }
 
 
+SELDOM = frozenset({"request_id", "num_turns", "gts", "pred", "data_source", "acc", "reward_extra"})
+"""Keys that some rows of a log have and others have not."""
+
+
 def batches(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[list[dict[str, Any]]]:
     """Records of the same keys, some of them with a value that is not as it should be."""
 
@@ -61,7 +69,12 @@ def batches(fields: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[list
         plain = st.fixed_dictionaries({key: fields[key] for key in sorted(keys)})
         strange = st.fixed_dictionaries({}, optional=dict.fromkeys(sorted(keys), ODD))
         whole = st.lists(plain, min_size=1, max_size=5)
-        return st.one_of(whole, st.lists(st.one_of(plain, strange), min_size=1, max_size=5))
+        now_and_then = st.fixed_dictionaries(
+            {key: fields[key] for key in sorted(keys - SELDOM)},
+            optional={key: fields[key] for key in sorted(keys & SELDOM)},
+        )
+        seldom = st.lists(now_and_then, min_size=1, max_size=5)
+        return st.one_of(whole, seldom, st.lists(st.one_of(plain, strange), min_size=1, max_size=5))
 
     return st.frozensets(st.sampled_from(sorted(fields)), min_size=2).flatmap(of)
 
@@ -115,6 +128,9 @@ def test_plain_records_are_taken_at_once() -> None:
         "completed_at": 2.0,
     }
     assert same("verl", [verl] * 3)
+    assert same("verl", [verl, {"input": "q", "output": "a", "score": 0, "step": 3, "acc": False, "ids": []}])
+    nested = {**verl, "extra": {"format": 0.5, "tool": {"calls": 1}}}
+    assert same("verl", [nested, {**nested, "request_id": "7", "num_turns": 2}])
     assert same("generic", [own] * 3)
 
 

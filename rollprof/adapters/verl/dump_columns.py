@@ -12,15 +12,23 @@ from typing import Any
 
 from rollprof.adapters import values
 from rollprof.adapters.mapping import Convert
+from rollprof.adapters.named_numbers import NamedNumbers
 
 Records = Sequence[dict[str, Any]]
 NUMBERS = frozenset({float, int, bool})
 
 
-def layout(records: Records) -> tuple[str, ...] | None:
-    """The keys of all records in their order; None where they differ."""
-    layouts = set(map(tuple, records))
-    return layouts.pop() if len(layouts) == 1 else None
+def extras(
+    records: Records, *, needed: frozenset[str], barred: frozenset[str], known: frozenset[str]
+) -> tuple[str, ...] | None:
+    """The keys beside the `known` ones, which all records have in the same order; None where they differ, or
+    where a record lacks a `needed` key or has a `barred` one."""
+    found = set()
+    for keys in set(map(tuple, records)):
+        if not needed.issubset(keys) or not barred.isdisjoint(keys):
+            return None
+        found.add(tuple(key for key in keys if key not in known))
+    return found.pop() if len(found) == 1 else None
 
 
 def texts(records: Records, key: str) -> list[str] | None:
@@ -50,21 +58,40 @@ def whole(records: Records, key: str) -> list[int] | None:
 
 
 def components(
-    records: Records, keys: Collection[str], reward: Sequence[float]
-) -> list[dict[str, float]] | None:
-    """`rewards` of each row: its extras by their names, and the score; None where one is no number."""
-    names, columns = [], []
+    records: Records, keys: Collection[str], names: Collection[str], reward: Sequence[float]
+) -> NamedNumbers | None:
+    """`rewards` of each row: its extras by their names, those of a mapping below the mapping's, and the score.
+
+    Lists say nothing, nor do texts under `names`; None where a value may say something else.
+    """
+    given: dict[str, Sequence[Any]] = {}
     for key in keys:
-        column = numbers([record[key] for record in records])
-        if column is None:
-            return None
-        names.append(key)
-        columns.append(column)
-    names.append("score")
-    return [dict(zip(names, row, strict=True)) for row in zip(*columns, reward, strict=True)]
+        column = [record[key] for record in records]
+        kinds = set(map(type, column))
+        if kinds == {dict}:
+            below = _below(key, column)
+            if below is None:
+                return None
+            given.update(below)
+        elif kinds != {list} and not (kinds == {str} and key in names):
+            given[key] = column
+    given["score"] = reward
+    columns = tuple(map(numbers, given.values()))
+    plain = tuple(column for column in columns if column is not None)
+    return NamedNumbers(tuple(given), plain) if len(plain) == len(columns) else None
 
 
-def optional(records: Records, convert: Convert, *keys: str) -> Sequence[Any]:
-    """A column that a dump may have, under the first of `keys` that it knows."""
-    key = next((key for key in keys if key in records[0]), None)
-    return [None if key is None else convert(record[key]) for record in records]
+def _below(key: str, mappings: Records) -> dict[str, Sequence[Any]] | None:
+    """The columns of mappings that all have the same keys; what is nested deeper says nothing."""
+    layouts = set(map(tuple, mappings))
+    if len(layouts) != 1:
+        return None
+    columns = {f"{key}.{name}": [mapping[name] for mapping in mappings] for name in layouts.pop()}
+    return {name: column for name, column in columns.items() if not set(map(type, column)) <= {dict, list}}
+
+
+def optional(records: Records, convert: Convert, key: str, otherwise: str = "") -> Sequence[Any]:
+    """A column that a dump may have, under `key` or another one."""
+    if not any(key in record or otherwise in record for record in records):
+        return [None] * len(records)
+    return [convert(record.get(key, record.get(otherwise))) for record in records]

@@ -36,6 +36,10 @@ NOT_REWARDS = frozenset(
 )
 """Extras that may be numbers and are no component of the reward."""
 
+_NEEDED = frozenset({"input", "output", "score", "step"})
+_BARRED = frozenset({"uid", "reward"})
+"""Keys of rows that are looked at together: all have the former, none the latter."""
+
 _PADDING_UID = re.compile(r"^pad[0-9a-f]*_\d+_\d+$")
 PADDING = Dropped("padding row of the v1 trainer (uid starts with pad)")
 
@@ -108,19 +112,17 @@ class DumpMapper:
 
     def batch(self, records: Sequence[dict[str, Any]]) -> Mapping[str, Sequence[Any]] | None:
         """The columns of plain records, as the rows one by one would give them; None for others."""
-        keys = plain.layout(records)
-        if keys is None or not self._aligned or self._overlong is not None or self._versions > 1:
+        if not self._aligned or self._overlong is not None or self._versions > 1:
             return None
-        if not {"input", "output", "score", "step"} <= set(keys) or "uid" in keys or "reward" in keys:
+        extras = plain.extras(records, needed=_NEEDED, barred=_BARRED, known=BASE_KEYS | NOT_REWARDS)
+        if extras is None:
             return None
         prompts, responses = plain.texts(records, "input"), plain.texts(records, "output")
         steps, reward = plain.whole(records, "step"), plain.numbers([r["score"] for r in records])
-        extras = [key for key in keys if key not in BASE_KEYS and key not in NOT_REWARDS]
-        silent = [key for key in extras if not _REWARD_LIKE.search(key) and plain.texts(records, key)]
-        silent += [key for key in extras if all(type(r[key]) is list for r in records)]
         if prompts is None or responses is None or steps is None or reward is None:
             return None
-        rewards = plain.components(records, [key for key in extras if key not in silent], reward)
+        names = {key for key in extras if not _REWARD_LIKE.search(key)}
+        rewards = plain.components(records, extras, names, reward)
         if rewards is None:
             return None
         absent = [None] * len(records)
