@@ -60,7 +60,7 @@ def whole(records: Records, key: str) -> list[int] | None:
 def components(
     records: Records, keys: Collection[str], names: Collection[str], reward: Sequence[float]
 ) -> NamedNumbers | None:
-    """`rewards` of each row: its extras by their names, those of a mapping below the mapping's, and the score.
+    """`rewards` of each row: its extras by their names, a mapping's below its own, and the score.
 
     Lists say nothing, nor do texts under `names`; None where a value may say something else.
     """
